@@ -1,0 +1,9 @@
+// Everything of the C++ API.
+#pragma once
+
+#include <polyrail/bootstrap.hpp>
+#include <polyrail/communicator.hpp>
+#include <polyrail/options.hpp>
+#include <polyrail/status.hpp>
+#include <polyrail/types.hpp>
+#include <polyrail/work.hpp>

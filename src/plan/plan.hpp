@@ -1,0 +1,76 @@
+// Plan: who sends which bytes over which rail in which order, as plain data.
+//
+// A plan holds one schedule per rank and is the same value on every rank. Nothing here does I/O.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include <polyrail/types.hpp>
+
+namespace polyrail {
+
+// What the plan computes. In place, input and output are the same buffer.
+struct CollectiveSpec {
+  Collective collective = Collective::kAllReduce;
+  std::uint64_t count = 0;  // elements
+  DataType type = DataType::kFloat32;
+  ReduceOp op = ReduceOp::kSum;
+  bool is_in_place = false;
+  int rank_count = 1;
+
+  std::uint64_t bytes() const { return count * size_bytes(type); }
+  friend bool operator==(const CollectiveSpec&, const CollectiveSpec&) = default;
+};
+
+enum class Space : std::uint8_t { kInput, kOutput, kScratch };
+
+// A byte range of a rank's input, output or scratch; whole elements.
+struct Slice {
+  Space space = Space::kInput;
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t bytes = 0;
+  friend bool operator==(const Slice&, const Slice&) = default;
+};
+
+enum class StepOp : std::uint8_t {
+  kPut,     // source (here) -> target (at peer), over rail; raises `signal` at the peer once
+  kWait,    // done when `signal`, raised by peer's put, is there; `target` is where it landed
+  kReduce,  // target = op(source, operand), element by element; both local
+  kCopy,    // target = source; both local
+};
+
+// One step of a schedule. Steps start when all steps listed in `after` are done; there is no other
+// order between them. A put is done when the peer has acknowledged it: only then may its source
+// change. The operands of a reduce are in the order written, so a result is the same each time.
+struct Step {
+  StepOp op = StepOp::kWait;
+  int peer = -1;             // put, wait
+  int rail = -1;             // put, wait: the plane of the rail that carries it
+  std::uint32_t signal = 0;  // put, wait: unique among the waits of the receiving schedule
+  Slice source;              // put, reduce, copy
+  Slice operand;             // reduce
+  Slice target;              // put (at the peer), wait, reduce, copy
+  bool is_final = false;     // reduce, copy: apply the finishing of kAvg (divide by rank_count)
+  std::vector<std::uint32_t> after;  // indices of earlier steps of this schedule, ascending
+  friend bool operator==(const Step&, const Step&) = default;
+};
+
+struct Schedule {
+  std::vector<Step> steps;
+  std::uint64_t scratch_bytes = 0;
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+};
+
+struct Plan {
+  CollectiveSpec spec;
+  std::string algorithm;  // "ring", "direct", "two_level(ring)", ...
+  int plane_count = 0;
+  double predicted_us = 0;          // from simulate(); 0 if not simulated
+  double limit_us = 0;              // lower bound for any plan on the topology; 0: not known
+  std::vector<Schedule> schedules;  // by rank
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+}  // namespace polyrail
