@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +11,7 @@ namespace polyrail {
 
 enum class RailKind : std::uint8_t { kLoopback, kShm, kTcp, kUcx, kVerbs, kCudaIpc };
 std::string_view name(RailKind kind);
+std::optional<RailKind> parse_rail_kind(std::string_view text);
 
 // True for rails that end at the border of the host.
 constexpr bool is_host_local(RailKind kind) {
@@ -27,18 +29,21 @@ struct CostCurve {
   };
   std::vector<Point> points;
 
-  // The two-parameter curve latency + bytes / rate.
+  // The two-parameter curve latency + bytes / rate; empty if the rate is not positive.
   static CostCurve linear(double latency_us, double bytes_per_s);
 
   bool is_empty() const { return points.empty(); }
   double latency_us() const { return points.empty() ? 0 : points.front().time_us; }
-  double bytes_per_s() const;                 // the last slope: the rate for large messages
-  double time_us(double bytes) const;         // precondition: not empty
-  double bytes_within(double time_us) const;  // inverse: the most bytes that arrive in that time
+  // The last slope: the rate for large messages. 0 if empty, infinite if the last slope is flat.
+  double bytes_per_s() const;
+  double time_us(double bytes) const;  // precondition: not empty
+  // Inverse: the most bytes that arrive in that time; 0 below the latency.
+  double bytes_within(double time_us) const;
   friend bool operator==(const CostCurve&, const CostCurve&) = default;
 };
 
 enum class Provenance : std::uint8_t { kNominal, kMeasured };
+std::string_view name(Provenance provenance);
 
 struct Rail {
   std::string name;  // unique in its host: "rail0", "eth1.ipv6", "shm"
