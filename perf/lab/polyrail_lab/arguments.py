@@ -23,7 +23,6 @@ exit status: 0; 1 failed; 2 wrong arguments; 3 this machine or user cannot run a
   run and ephemeral: that of the first rank that failed, 124 after --timeout, 128 + signal"""
 
 
-
 def add_spec_arguments(parser):
     parser.add_argument("--hosts", type=int, default=2, metavar="N", help="default 2")
     parser.add_argument(
@@ -127,8 +126,8 @@ def make_parser(functions):
     command.add_argument("host", metavar="HOST")
     add_program_argument(command)
 
-    # Shown in the help only: `main` hands the words of rsh on unparsed, its options are ssh's.
-    add("rsh", "what MPI launchers take for ssh: rsh HOST COMMAND")
+    # Shown in the help only: its options are ssh's, so `main` hands its words on unparsed.
+    add("rsh", "what MPI launchers take for ssh: rsh HOST COMMAND, in the lab $LAB_NAME")
 
     command = add("set-rate", "change the rate of a rail; connections live on")
     command.add_argument("rail", metavar="RAIL")

@@ -248,7 +248,7 @@ def main(words):
     default_name = os.environ.get("LAB_NAME") or "main"
     try:
         if words[:1] == ["rsh"] and words[1:2] not in (["-h"], ["--help"]):
-            return rsh(Lab(default_name), words[1:])
+            return rsh(Lab(default_name), words[1:])  # its options are ssh's, not ours
         arguments = make_parser(COMMANDS).parse_args(words)
         return arguments.command(Lab(arguments.lab or default_name), arguments)
     except LabError as error:
