@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include <polyrail/status.hpp>
 #include <polyrail/types.hpp>
 
 namespace polyrail {
@@ -72,5 +74,16 @@ struct Plan {
   std::vector<Schedule> schedules;  // by rank
   friend bool operator==(const Plan&, const Plan&) = default;
 };
+
+// The words used in text: "scratch", "put".
+std::string_view name(Space space);
+std::string_view name(StepOp op);
+
+// Whether every schedule can be run as it stands: slices are whole elements inside their buffers,
+// nothing writes the input, `after` lists earlier steps in ascending order, fields that an op does
+// not use are left at their defaults, and each put is met by exactly one wait of its peer with the
+// same signal, rail and target. The signals of a schedule are 0, 1, ... (count of its waits) - 1.
+// What the steps compute and in which order is the business of check.hpp.
+Status check_shape(const Plan& plan);
 
 }  // namespace polyrail

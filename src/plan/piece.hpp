@@ -1,0 +1,63 @@
+// Piece: one contiguous range of the vector with the ranks that reduce it; what generators work on.
+#pragma once
+
+#include <vector>
+
+#include "src/plan/builder.hpp"
+#include "src/plan/range.hpp"
+
+namespace polyrail {
+
+// The plane that carries bytes between each pair of ranks.
+struct Route {
+  int rank_count = 0;
+  std::vector<int>
+      planes;  // [from * rank_count + to], symmetric; -1 where the ranks are not joined
+
+  static Route over(int plane, int rank_count);
+  int between(int a, int b) const { return planes[a * rank_count + b]; }
+  friend bool operator==(const Route&, const Route&) = default;
+};
+
+// One of the ranks that take part, and where its contribution lies.
+struct Member {
+  int rank = 0;
+  Slice data;      // the contribution, as long as the piece's range
+  StepList after;  // steps of this rank after which data may be read
+  // The data lies where the result goes (in-place call): bytes that were put from there must stay
+  // until that put is done.
+  bool is_in_place = false;
+};
+
+// All members end with the same result in their outputs, at `range`.
+struct Piece {
+  Range range;
+  std::vector<Member> members;  // at least two
+  Route route;
+  // How much of the range each member reduces, for generators that cut it; empty: equal parts.
+  std::vector<double> weights;
+
+  int member_count() const { return static_cast<int>(members.size()); }
+  // The part of a member's contribution that belongs to `part` of the vector.
+  Slice data(int member, const Range& part) const;
+};
+
+// A piece in which all ranks take part with their input.
+Piece piece_of_inputs(const CollectiveSpec& spec, const Range& range, const Route& route);
+
+Slice output_slice(const Range& range);
+
+// Finished bytes on their way into the output of a member.
+struct Arrival {
+  Slice at;        // where they can be read first, and forwarded from
+  StepIndex wait;  // ... after this step
+  StepIndex done;  // the step after which they are in the output
+};
+
+// Puts the finished bytes of `part` from `source` at member `from` into the output of member `to`.
+// `held_by`: puts of `to` whose source is overwritten by that. The sender cannot see when they are
+// done, so if there are any the bytes land in scratch and the receiver copies them.
+Arrival deliver(PlanBuilder& builder, const Piece& piece, int from, int to, const Range& part,
+                const Slice& source, const StepList& after, const StepList& held_by);
+
+}  // namespace polyrail

@@ -1,0 +1,68 @@
+// Ring: reduce-scatter, then all-gather, each in n-1 hops.
+
+#include "src/plan/generators.hpp"
+
+namespace polyrail {
+
+DoneSteps ring(PlanBuilder& builder, const Piece& piece) {
+  const int n = piece.member_count();
+  const std::vector<Range> blocks = cut_evenly(piece.range, n, builder.element_bytes());
+
+  struct Held {
+    Slice at;
+    StepList ready;
+  };
+  std::vector<Held> held(n);  // by member: the block it sends next
+  std::vector<StepList> first_puts(n);
+  for (int i = 0; i < n; ++i) held[i] = {piece.data(i, blocks[i]), piece.members[i].after};
+
+  // In hop h member i sends block i-h; after the last hop it holds the result of block i+1.
+  for (int hop = 0; hop < n - 1; ++hop) {
+    const bool is_last = hop == n - 2;
+    std::vector<Held> received(n);
+    for (int i = 0; i < n; ++i) {
+      const int to = (i + 1) % n;
+      const Range& block = blocks[(i - hop + n) % n];
+      if (block.bytes == 0) continue;
+      const Member& sender = piece.members[i];
+      const Member& receiver = piece.members[to];
+      const Slice landing = is_last && !receiver.is_in_place
+                                ? output_slice(block)
+                                : builder.allocate(receiver.rank, block.bytes);
+      const auto moved = builder.transfer(sender.rank, receiver.rank,
+                                          piece.route.between(sender.rank, receiver.rank),
+                                          held[i].at, landing, held[i].ready);
+      if (hop == 0 && sender.is_in_place) first_puts[i].push_back(moved.put);
+      received[to] = {landing, join(receiver.after, {moved.wait})};
+    }
+    for (int i = 0; i < n; ++i) {
+      const Range& block = blocks[(i - 1 - hop + n) % n];
+      held[i] = {};
+      if (block.bytes == 0) continue;
+      const Slice target = is_last ? output_slice(block) : received[i].at;
+      held[i] = {target,
+                 {builder.reduce(piece.members[i].rank, received[i].at, piece.data(i, block),
+                                 target, is_last, received[i].ready)}};
+    }
+  }
+
+  // In hop h member i sends block i+1-h. The first block it gets is the one it sent first.
+  DoneSteps done(n);
+  for (int i = 0; i < n; ++i) done[i] = held[i].ready;
+  for (int hop = 0; hop < n - 1; ++hop) {
+    std::vector<Held> received(n);
+    for (int i = 0; i < n; ++i) {
+      const int to = (i + 1) % n;
+      const Range& block = blocks[(i + 1 - hop + n) % n];
+      if (block.bytes == 0) continue;
+      const Arrival arrival = deliver(builder, piece, i, to, block, held[i].at, held[i].ready,
+                                      hop == 0 ? first_puts[to] : StepList{});
+      received[to] = {arrival.at, {arrival.wait}};
+      done[to].push_back(arrival.done);
+    }
+    held = std::move(received);
+  }
+  return done;
+}
+
+}  // namespace polyrail
