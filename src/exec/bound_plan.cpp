@@ -1,0 +1,152 @@
+#include "src/exec/bound_plan.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace polyrail {
+namespace {
+
+constexpr std::uint32_t kMostSignals = 1u << 22;
+
+bool overlaps(const Slice& a, const Slice& b, bool is_in_place) {
+  const auto space = [&](Space s) {
+    return is_in_place && s == Space::kInput ? Space::kOutput : s;
+  };
+  return space(a.space) == space(b.space) && a.offset_bytes < b.offset_bytes + b.bytes &&
+         b.offset_bytes < a.offset_bytes + a.bytes;
+}
+
+bool reads(const Step& step, const Slice& slice, bool is_in_place) {
+  switch (step.op) {
+    case StepOp::kWait:
+      return false;
+    case StepOp::kReduce:
+      return overlaps(step.source, slice, is_in_place) ||
+             overlaps(step.operand, slice, is_in_place);
+    case StepOp::kPut:
+    case StepOp::kCopy:
+      return overlaps(step.source, slice, is_in_place);
+  }
+  return false;
+}
+
+// True if nothing but `consumer` ever looks at what lands in the wait's target.
+bool is_private(const Schedule& schedule, std::size_t consumer, const Slice& target,
+                bool is_in_place) {
+  const Step& reader = schedule.steps[consumer];
+  // In the output the landed bytes are a result, unless the consumer overwrites just them.
+  if (target.space != Space::kScratch && !(reader.target == target)) return false;
+  for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+    if (i == consumer) continue;
+    if (!reads(schedule.steps[i], target, is_in_place)) continue;
+    // Later readers of an overwritten output see the consumer's result, not the landed bytes.
+    if (target.space == Space::kScratch || i < consumer) return false;
+  }
+  return true;
+}
+
+// Finds the wait that feeds `step` and lies wholly under one of its inputs; the last one listed.
+void find_stream(const Schedule& schedule, const Step& step, std::uint32_t index, bool is_in_place,
+                 BoundPlan& bound) {
+  if (step.op != StepOp::kReduce && step.op != StepOp::kCopy) return;
+  for (auto it = step.after.rbegin(); it != step.after.rend(); ++it) {
+    const Step& wait = schedule.steps[*it];
+    if (wait.op != StepOp::kWait || wait.target.bytes == 0) continue;
+    const bool is_source = wait.target == step.source;
+    const bool is_operand = step.op == StepOp::kReduce && wait.target == step.operand;
+    if (is_source == is_operand) continue;
+    BoundSignal& signal = bound.signals[wait.signal];
+    if (signal.stream_step != kNoStep) continue;
+    signal.stream_step = index;
+    signal.may_skip_landing = is_private(schedule, index, wait.target, is_in_place);
+    bound.steps[index].stream_signal = wait.signal;
+    bound.steps[index].streams_operand = is_operand;
+    return;
+  }
+}
+
+}  // namespace
+
+Result<BoundPlan> bind_plan(const Plan& plan, int rank) {
+  const Schedule& schedule = plan.schedules.at(rank);
+  BoundPlan bound;
+  bound.spec = plan.spec;
+  bound.scratch_bytes = schedule.scratch_bytes;
+  bound.predicted_us = plan.predicted_us;
+  bound.limit_us = plan.limit_us;
+  bound.steps.resize(schedule.steps.size());
+
+  for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+    const Step& step = schedule.steps[i];
+    if (step.op == StepOp::kWait) {
+      if (step.signal >= kMostSignals) {
+        return Status(StatusCode::kInternalError, "plan '" + plan.algorithm + "': signal number " +
+                                                      std::to_string(step.signal) +
+                                                      " is out of range");
+      }
+      if (bound.signals.size() <= step.signal) bound.signals.resize(step.signal + 1);
+      BoundSignal& signal = bound.signals[step.signal];
+      if (signal.is_used) {
+        return Status(StatusCode::kInternalError, "plan '" + plan.algorithm + "': signal " +
+                                                      std::to_string(step.signal) +
+                                                      " is awaited twice");
+      }
+      signal.is_used = true;
+      signal.peer = step.peer;
+      signal.rail = step.rail;
+      signal.target = step.target;
+      signal.wait_step = static_cast<std::uint32_t>(i);
+      const std::pair<int, int> from{step.peer, step.rail};
+      if (std::find(bound.expected.begin(), bound.expected.end(), from) == bound.expected.end()) {
+        bound.expected.push_back(from);
+      }
+    }
+  }
+  for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+    const Step& step = schedule.steps[i];
+    BoundStep& out = bound.steps[i];
+    out.op = step.op;
+    out.is_final = step.is_final;
+    out.peer = step.peer;
+    out.rail = step.rail;
+    out.signal = step.signal;
+    out.source = step.source;
+    out.operand = step.operand;
+    out.target = step.target;
+    find_stream(schedule, step, static_cast<std::uint32_t>(i), plan.spec.is_in_place, bound);
+  }
+
+  std::vector<std::vector<std::uint32_t>> dependents(schedule.steps.size());
+  for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
+    BoundStep& step = bound.steps[i];
+    const std::uint32_t own_wait =
+        step.stream_signal == kNoStep ? kNoStep : bound.signals[step.stream_signal].wait_step;
+    for (std::uint32_t before : schedule.steps[i].after) {
+      if (before >= i) {
+        return Status(StatusCode::kInternalError, "plan '" + plan.algorithm + "': step " +
+                                                      std::to_string(i) +
+                                                      " comes after a later step");
+      }
+      if (before == own_wait) {
+        // Followed through the signal, slice by slice; what the wait waits for still comes first.
+        for (std::uint32_t earlier : schedule.steps[before].after) {
+          dependents[earlier].push_back(static_cast<std::uint32_t>(i));
+          ++step.blocker_count;
+        }
+        continue;
+      }
+      dependents[before].push_back(static_cast<std::uint32_t>(i));
+      ++step.blocker_count;
+    }
+  }
+  for (std::size_t i = 0; i < bound.steps.size(); ++i) {
+    BoundStep& step = bound.steps[i];
+    step.dependent_begin = static_cast<std::uint32_t>(bound.dependents.size());
+    bound.dependents.insert(bound.dependents.end(), dependents[i].begin(), dependents[i].end());
+    step.dependent_end = static_cast<std::uint32_t>(bound.dependents.size());
+    if (step.blocker_count == 0) bound.starters.push_back(static_cast<std::uint32_t>(i));
+  }
+  return bound;
+}
+
+}  // namespace polyrail

@@ -1,0 +1,435 @@
+#include "src/exec/engine.hpp"
+
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+
+#include "src/base/assert.hpp"
+
+namespace polyrail {
+namespace {
+
+constexpr double kFlushLimitUs = 10e6;   // close: peers have so long to take what was sent
+constexpr double kGoodbyeLimitUs = 2e6;  // close: and so long to say goodbye if they took all
+constexpr int kSleepMs = 200;            // a sleeper looks at its deadline so often
+
+}  // namespace
+
+Result<std::shared_ptr<Engine>> Engine::create(Setup setup) {
+  std::shared_ptr<Engine> engine(new Engine(std::move(setup)));
+  engine->epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
+  engine->wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (engine->epoll_fd_ < 0 || engine->wake_fd_ < 0) {
+    return Status(
+        StatusCode::kSystemError,
+        std::string("make the engine's epoll and event descriptors: ") + std::strerror(errno));
+  }
+  std::vector<int> descriptors = {engine->wake_fd_};
+  for (const auto& transport : engine->transports_) descriptors.push_back(transport->descriptor());
+  for (int descriptor : descriptors) {
+    if (descriptor < 0) continue;
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (epoll_ctl(engine->epoll_fd_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
+      return Status(StatusCode::kSystemError,
+                    std::string("watch a transport's descriptor: ") + std::strerror(errno));
+    }
+  }
+  return engine;
+}
+
+Engine::Engine(Setup setup)
+    : rank_(setup.rank),
+      rank_count_(setup.rank_count),
+      options_(std::move(setup.options)),
+      logger_(std::move(setup.logger)),
+      transports_(std::move(setup.transports)),
+      joints_(std::move(setup.joints)),
+      links_(setup.rank_count, nullptr),
+      has_left_(setup.rank_count, false),
+      idle_policy_(options_.spin_us) {
+  for (int peer = 0; peer < rank_count_; ++peer) {
+    if (peer == rank_) continue;
+    link_owners_.push_back(std::make_unique<Link>(peer, setup.plane_count, *this));
+    links_[peer] = link_owners_.back().get();
+    links_[peer]->set_rebalancing(options_.split_by_measurement);
+  }
+  for (const Joint& joint : joints_) {
+    links_[joint.peer]->add_rail(joint.plane, joint.endpoint, joint.caps, joint.latency_us,
+                                 joint.bytes_per_s);
+  }
+}
+
+Engine::~Engine() {
+  {
+    const std::lock_guard lock(queue_mutex_);
+    is_stopping_ = true;
+  }
+  queue_filled_.notify_all();
+  if (thread_.joinable()) thread_.join();
+  transports_.clear();
+  if (epoll_fd_ >= 0) ::close(epoll_fd_);
+  if (wake_fd_ >= 0) ::close(wake_fd_);
+}
+
+double Engine::now_us() const {
+  return std::chrono::duration<double, std::micro>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void Engine::take() {
+  while (held_.exchange(1, std::memory_order_acquire) != 0) {
+    held_.wait(1, std::memory_order_relaxed);
+  }
+}
+bool Engine::try_take() {
+  return held_.exchange(1, std::memory_order_acquire) == 0;
+}
+void Engine::release() {
+  held_.store(0, std::memory_order_release);
+  held_.notify_one();
+}
+
+Status Engine::run(Operation& operation) {
+  if (has_failed_.load(std::memory_order_acquire)) return failure();
+  if (options_.progress == "thread" || queued_count_.load(std::memory_order_acquire) != 0) {
+    // Behind asynchronous work, or on the engine's thread: as a queued operation.
+    auto work = std::make_shared<WorkState>(nullptr);
+    work->operation.plan = operation.plan;
+    work->operation.buffers = operation.buffers;
+    submit(work);
+    wait(work->operation);
+    return work->operation.outcome;
+  }
+  operation.number = ++submitted_number_;
+  take();
+  begin(operation);
+  drive(operation);
+  release();
+  return operation.outcome;
+}
+
+void Engine::submit(std::shared_ptr<WorkState> work) {
+  Operation& operation = work->operation;
+  const std::lock_guard lock(queue_mutex_);
+  if (has_failed_.load(std::memory_order_relaxed)) {
+    operation.complete(failure_);
+    return;
+  }
+  operation.number = ++submitted_number_;
+  queue_.push_back(std::move(work));
+  queued_count_.fetch_add(1, std::memory_order_release);
+  if (options_.progress == "caller") return;
+  if (!thread_.joinable()) thread_ = std::thread([this] { thread_main(); });
+  queue_filled_.notify_one();
+}
+
+void Engine::thread_main() {
+  for (;;) {
+    {
+      std::unique_lock lock(queue_mutex_);
+      queue_filled_.wait(lock, [&] { return is_stopping_ || !queue_.empty(); });
+      if (queue_.empty()) return;
+    }
+    take();
+    while (current_ != nullptr || take_next()) {
+      if (!step()) idle();
+    }
+    release();
+  }
+}
+
+bool Engine::take_next() {
+  std::shared_ptr<WorkState> work;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    if (queue_.empty()) return false;
+    work = std::move(queue_.front());
+    queue_.pop_front();
+  }
+  current_work_ = std::move(work);
+  begin(current_work_->operation);
+  return true;
+}
+
+void Engine::wait(Operation& operation) {
+  while (!operation.is_done.load(std::memory_order_acquire)) {
+    if (options_.progress != "caller") {
+      operation.is_done.wait(false, std::memory_order_acquire);
+      continue;
+    }
+    take();
+    drive(operation);
+    release();
+  }
+}
+
+void Engine::poll() {
+  if (!try_take()) return;
+  if (current_ != nullptr || take_next()) step();
+  release();
+}
+
+void Engine::drive(Operation& operation) {
+  while (!operation.is_done.load(std::memory_order_acquire)) {
+    if (current_ == nullptr && !take_next()) return;
+    if (!step()) idle();
+  }
+}
+
+void Engine::begin(Operation& operation) {
+  PR_ASSERT(current_ == nullptr);
+  current_ = &operation;
+  last_number_ = operation.number;
+  if (has_failed_.load(std::memory_order_relaxed)) {
+    end_current(failure());
+    return;
+  }
+  const BoundPlan& plan = *operation.plan;
+  if (scratch_bytes_ < plan.scratch_bytes) {
+    constexpr std::size_t kPage = 4096;
+    scratch_bytes_ = plan.scratch_bytes;
+    scratch_.resize(scratch_bytes_ + kPage);
+    const auto address = reinterpret_cast<std::uintptr_t>(scratch_.data());
+    scratch_aligned_ = scratch_.data() + (kPage - address % kPage) % kPage;
+  }
+  operation.buffers.scratch = scratch_aligned_;
+  executor_.reserve(plan);
+  for (Link* link : links_) {
+    if (link != nullptr) link->reserve(plan.steps.size());
+  }
+  SliceHeader header;
+  header.operation = operation.number;
+  header.call_kind = call_kind(plan.spec);
+  header.call_count = plan.spec.count;
+  deadline_us_ = 0;  // set when the first wait begins
+  executor_.start(plan, operation.buffers, header, links_);
+  for (const auto& [peer, rail] : plan.expected) {
+    if (Endpoint* endpoint = links_[peer]->endpoint(rail)) endpoint->expect(true);
+  }
+  const double now = now_us();
+  while (executor_.advance()) {
+    for (Link* link : links_) {
+      if (link != nullptr) link->pump(now);
+    }
+  }
+  if (executor_.is_done()) end_current(ok());
+}
+
+void Engine::end_current(Status status) {
+  Operation* operation = current_;
+  current_ = nullptr;
+  if (executor_.is_running()) {
+    for (const auto& [peer, rail] : operation->plan->expected) {
+      if (Endpoint* endpoint = links_[peer]->endpoint(rail)) endpoint->expect(false);
+    }
+    executor_.finish();
+  }
+  if (is_waiting_) {
+    is_waiting_ = false;
+    idle_policy_.on_wait_end(now_us());
+  }
+  // Keeps the operation alive until it is completed; the caller may drop it at once after.
+  const std::shared_ptr<WorkState> work = std::move(current_work_);
+  current_work_ = nullptr;
+  if (work != nullptr) queued_count_.fetch_sub(1, std::memory_order_release);
+  operation->complete(std::move(status));
+}
+
+bool Engine::step() {
+  if (abort_requested_.load(std::memory_order_acquire) &&
+      !has_failed_.load(std::memory_order_relaxed)) {
+    fail(Status(StatusCode::kAborted,
+                "the communicator was aborted on rank " + std::to_string(rank_)),
+         true);
+    return true;
+  }
+  if (!progress()) return false;
+  if (is_waiting_) {
+    is_waiting_ = false;
+    idle_policy_.on_wait_end(now_us());
+  }
+  if (current_ != nullptr && executor_.is_done()) end_current(ok());
+  return true;
+}
+
+bool Engine::progress() {
+  bool is_any = false;
+  for (const auto& transport : transports_) is_any |= transport->progress(*this);
+  if (!pending_controls_.empty()) flush_controls();
+  if (!is_any) {
+    // Rails that were busy may have room again.
+    bool has_work = false;
+    for (Link* link : links_) has_work |= link != nullptr && link->has_work();
+    if (!has_work) return false;
+  }
+  const double now = now_us();
+  do {
+    for (Link* link : links_) {
+      if (link != nullptr) link->pump(now);
+    }
+  } while (executor_.is_running() && executor_.advance());
+  return is_any;
+}
+
+void Engine::idle() {
+  const double now = now_us();
+  if (!is_waiting_) {
+    is_waiting_ = true;
+    idle_policy_.on_wait_begin(now);
+    if (deadline_us_ == 0)
+      deadline_us_ = now + static_cast<double>(options_.operation_timeout_ms) * 1e3;
+  }
+  if (idle_policy_.may_spin(now)) {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+    return;
+  }
+  idle_policy_.on_spin_failed(now);
+  if (current_ != nullptr && now > deadline_us_) {
+    fail(Status(StatusCode::kTimeout, describe_current() + " not done within " +
+                                          std::to_string(options_.operation_timeout_ms) +
+                                          " ms; missing: " + executor_.missing()),
+         true);
+    return;
+  }
+  sleep();
+}
+
+void Engine::sleep() {
+  bool may_sleep = true;
+  int limit_ms = kSleepMs;
+  std::size_t prepared = 0;
+  for (; prepared < transports_.size() && may_sleep; ++prepared) {
+    may_sleep = transports_[prepared]->prepare_sleep();
+    if (transports_[prepared]->descriptor() < 0) limit_ms = 1;
+  }
+  if (may_sleep) {
+    if (deadline_us_ > 0 && current_ != nullptr) {
+      const double left_ms = (deadline_us_ - now_us()) / 1e3 + 1;
+      limit_ms = std::max(1, std::min(limit_ms, static_cast<int>(std::min(left_ms, 1e6))));
+    }
+    epoll_event events[8];
+    const int count = epoll_wait(epoll_fd_, events, 8, limit_ms);
+    std::uint64_t value;
+    if (count > 0) [[maybe_unused]]
+      const auto n = ::read(wake_fd_, &value, sizeof value);
+  }
+  for (std::size_t i = 0; i < prepared; ++i) transports_[i]->end_sleep();
+}
+
+void Engine::abort() {
+  abort_requested_.store(true, std::memory_order_release);
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
+  if (try_take()) {  // nobody is driving: do it here
+    step();
+    release();
+  }
+}
+
+Status Engine::failure() const {
+  if (!has_failed_.load(std::memory_order_acquire)) return ok();
+  const std::lock_guard lock(queue_mutex_);
+  return failure_;
+}
+
+void Engine::fail(Status why, bool tell_peers) {
+  if (has_failed_.load(std::memory_order_relaxed)) return;
+  std::deque<std::shared_ptr<WorkState>> orphans;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    failure_ = why;
+    has_failed_.store(true, std::memory_order_release);
+    orphans.swap(queue_);
+  }
+  logger_->error("rank {}: {}", rank_, why.message());
+  for (Link* link : links_) {
+    if (link != nullptr) link->drop_queued();
+  }
+  if (tell_peers) send_to_all(Control::kFailed, why.message());
+  if (current_ != nullptr) end_current(why);
+  for (const auto& work : orphans) {
+    queued_count_.fetch_sub(1, std::memory_order_release);
+    work->operation.complete(why);
+  }
+}
+
+void Engine::close() {
+  take();
+  while (current_ != nullptr || take_next()) {
+    if (!step()) idle();
+  }
+  const double start = now_us();
+  const bool was_failed = has_failed_.load(std::memory_order_relaxed);
+  if (!was_failed) send_to_all(Control::kGoodbye, "");
+  for (;;) {
+    progress();
+    std::uint64_t outstanding = 0;
+    bool all_left = true;
+    for (Link* link : links_) {
+      if (link == nullptr || link->best_endpoint() == nullptr) continue;
+      outstanding += link->outstanding_count();
+      all_left = all_left && has_left_[link->peer()];
+    }
+    const bool is_flushed = outstanding == 0 && pending_controls_.empty();
+    if (is_flushed && (all_left || was_failed)) break;
+    const double waited_us = now_us() - start;
+    if (waited_us > (is_flushed ? kGoodbyeLimitUs : kFlushLimitUs)) {
+      if (!is_flushed) {
+        logger_->warn("rank {}: closed with {} slices that peers had not acknowledged", rank_,
+                      outstanding);
+      }
+      break;
+    }
+    if (was_failed && waited_us > kGoodbyeLimitUs / 4) break;
+    deadline_us_ = 0;
+    sleep();
+  }
+  release();
+}
+
+void Engine::send_to_all(Control kind, const std::string& text) {
+  std::vector<std::byte> message(1 + std::min(text.size(), Endpoint::kMaxControlBytes - 1));
+  message[0] = static_cast<std::byte>(kind);
+  std::memcpy(message.data() + 1, text.data(), message.size() - 1);
+  for (Link* link : links_) {
+    if (link != nullptr && !has_left_[link->peer()]) {
+      pending_controls_.push_back({link->peer(), message});
+    }
+  }
+  flush_controls();
+}
+
+void Engine::flush_controls() {
+  std::erase_if(pending_controls_, [&](const PendingControl& control) {
+    Endpoint* endpoint = links_[control.peer]->best_endpoint();
+    return endpoint == nullptr || endpoint->send_control(control.message) != Posted::kBusy;
+  });
+}
+
+std::vector<Link::RailState> Engine::rail_states(int peer) const {
+  std::vector<Link::RailState> states;
+  for (const Joint& joint : joints_) {
+    if (joint.peer == peer) states.push_back(links_[peer]->rail_state(joint.plane));
+  }
+  return states;
+}
+
+void Engine::set_rate(int peer, int plane, double latency_us, double bytes_per_s) {
+  links_[peer]->set_rate(plane, latency_us, bytes_per_s);
+}
+
+std::string Engine::describe_current() const {
+  if (current_ == nullptr) return "no operation";
+  return "rank " + std::to_string(rank_) + ": operation " + std::to_string(current_->number) +
+         " (" + call_text(call_kind(current_->plan->spec), current_->plan->spec.count) + ")";
+}
+
+}  // namespace polyrail

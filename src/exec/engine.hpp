@@ -1,0 +1,150 @@
+// Engine: moves the operations of one communicator on. Owns its transports and links.
+//
+// Its state belongs to whichever thread holds it: the caller inside run() or wait(), or the
+// engine's own thread when there is asynchronous work. Operations run in the order submitted.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <polyrail/options.hpp>
+#include <polyrail/status.hpp>
+
+#include "src/base/log.hpp"
+#include "src/exec/executor.hpp"
+#include "src/exec/idle.hpp"
+#include "src/exec/link.hpp"
+#include "src/exec/operation.hpp"
+#include "transports/transport.hpp"
+
+namespace polyrail {
+
+class Engine final : public Sink, public Link::Listener {
+ public:
+  // One endpoint of the network that start-up made.
+  struct Joint {
+    int peer = -1;
+    int plane = -1;
+    Endpoint* endpoint = nullptr;
+    RailCaps caps;
+    double latency_us = 30;
+    double bytes_per_s = 1e9;
+  };
+  struct Setup {
+    int rank = 0;
+    int rank_count = 1;
+    int plane_count = 0;
+    std::vector<std::unique_ptr<Transport>> transports;
+    std::vector<Joint> joints;
+    Options options;
+    Logger logger;
+  };
+
+  static Result<std::shared_ptr<Engine>> create(Setup setup);
+  ~Engine() override;
+
+  // Runs one operation to its end; the calling thread moves the bytes. Communicator's thread.
+  Status run(Operation& operation);
+  // Queues an operation that a WorkState owns. Communicator's thread.
+  void submit(std::shared_ptr<WorkState> work);
+  // Any thread: one round of progress if nobody else makes any.
+  void poll();
+  // Any thread: until the operation is done.
+  void wait(Operation& operation);
+
+  // Any thread.
+  void abort();
+  Status failure() const;
+  // Flushes, says goodbye to the peers and waits (bounded) until they took everything.
+  void close();
+
+  // Rates as the links know them now. Communicator's thread, while nothing runs.
+  std::vector<Link::RailState> rail_states(int peer) const;
+  void set_rate(int peer, int plane, double latency_us, double bytes_per_s);
+  Transport* transport_of(int peer, int plane) const;
+
+  // --- Sink
+  void on_up(Endpoint& endpoint) override;
+  void on_down(Endpoint& endpoint, const Status& why) override;
+  Landing on_slice(Endpoint& from, const SliceHeader& header) override;
+  void on_landed(Endpoint& from, const SliceHeader& header) override;
+  void on_bytes(Endpoint& from, const SliceHeader& header, std::uint32_t offset_bytes,
+                std::span<const std::byte> bytes) override;
+  void on_acknowledged(Endpoint& to, std::uint64_t cookie, bool was_stalled) override;
+  void on_control(Endpoint& from, std::span<const std::byte> message) override;
+
+  // --- Link::Listener
+  void on_put_progress(std::uint32_t put, std::uint64_t bytes) override;
+
+ private:
+  explicit Engine(Setup setup);
+
+  enum class Control : std::uint8_t { kFailed = 1, kGoodbye = 2 };
+
+  void take();  // waits until this thread holds the engine
+  bool try_take();
+  void release();
+
+  void begin(Operation& operation);
+  bool step();  // one round; true if anything happened
+  bool progress();
+  void idle();
+  void sleep();
+  void end_current(Status status);
+  void fail(Status why, bool tell_peers);
+  void send_to_all(Control kind, const std::string& text);
+  void flush_controls();
+  bool take_next();
+  void thread_main();
+  void drive(Operation& operation);
+  double now_us() const;
+  std::string describe_current() const;
+
+  const int rank_;
+  const int rank_count_;
+  const Options options_;
+  Logger logger_;
+  std::vector<std::unique_ptr<Transport>> transports_;
+  std::vector<Joint> joints_;
+  std::vector<std::unique_ptr<Link>> link_owners_;
+  std::vector<Link*> links_;    // by peer; nullptr for this rank
+  std::vector<bool> has_left_;  // by peer: said goodbye
+
+  std::atomic<int> held_{0};
+  Executor executor_;
+  Operation* current_ = nullptr;
+  double deadline_us_ = 0;
+  std::uint32_t last_number_ = 0;  // of the last operation begun
+  std::vector<std::byte> scratch_;
+  std::byte* scratch_aligned_ = nullptr;
+  std::uint64_t scratch_bytes_ = 0;
+  IdlePolicy idle_policy_;
+  bool is_waiting_ = false;
+  int epoll_fd_ = -1;
+  int wake_fd_ = -1;
+  struct PendingControl {
+    int peer;
+    std::vector<std::byte> message;
+  };
+  std::vector<PendingControl> pending_controls_;
+
+  mutable std::mutex queue_mutex_;  // guards queue_, failure_, the thread's start and stop
+  std::deque<std::shared_ptr<WorkState>> queue_;
+  std::atomic<std::size_t> queued_count_{0};
+  std::shared_ptr<WorkState> current_work_;
+  std::condition_variable queue_filled_;
+  bool is_stopping_ = false;
+  std::thread thread_;
+  Status failure_;
+  std::atomic<bool> has_failed_{false};
+  std::atomic<bool> abort_requested_{false};
+  std::uint32_t submitted_number_ = 0;
+};
+
+}  // namespace polyrail

@@ -1,0 +1,100 @@
+// What the engine does when a transport tells it something.
+#include <cstring>
+
+#include "src/base/assert.hpp"
+#include "src/exec/engine.hpp"
+
+namespace polyrail {
+
+std::uint32_t call_kind(const CollectiveSpec& spec) {
+  return static_cast<std::uint32_t>(spec.collective) << 24 |
+         static_cast<std::uint32_t>(spec.type) << 16 | static_cast<std::uint32_t>(spec.op) << 8;
+}
+
+std::string call_text(std::uint32_t kind, std::uint64_t count) {
+  return std::string(name(static_cast<Collective>(kind >> 24))) + " of " + std::to_string(count) +
+         " " + std::string(name(static_cast<DataType>(kind >> 16 & 0xff))) + ", " +
+         std::string(name(static_cast<ReduceOp>(kind >> 8 & 0xff)));
+}
+
+void Engine::on_up(Endpoint&) {}
+
+void Engine::on_down(Endpoint& endpoint, const Status& why) {
+  const int peer = endpoint.peer();
+  if (has_left_[peer] || has_failed_.load(std::memory_order_relaxed)) return;
+  const Status lost = links_[peer]->on_down(endpoint, why);
+  if (!lost.is_ok() || links_[peer]->best_endpoint() == nullptr) {
+    fail(Status(StatusCode::kRemoteError, "rank " + std::to_string(rank_) +
+                                              " lost its last rail to rank " +
+                                              std::to_string(peer) + ": " + why.message()),
+         true);
+    return;
+  }
+  logger_->warn("rank {}: a rail to rank {} is down: {}", rank_, peer, why.message());
+}
+
+Landing Engine::on_slice(Endpoint& from, const SliceHeader& header) {
+  constexpr Landing kDiscard{Landing::How::kDiscard, nullptr};
+  if (has_failed_.load(std::memory_order_relaxed)) return kDiscard;
+  const auto ahead = static_cast<std::int32_t>(header.operation - last_number_);
+  if (ahead > 0) return {Landing::How::kLater, nullptr};
+  if (ahead < 0 || !executor_.is_running()) return kDiscard;
+  const CollectiveSpec& spec = current_->plan->spec;
+  const bool is_same_call = header.call_kind == call_kind(spec) && header.call_count == spec.count;
+  if (is_same_call && executor_.is_expected(from.peer(), header)) [[likely]] {
+    return executor_.landing(header, true);
+  }
+  if (!is_same_call) {
+    fail(Status(StatusCode::kInvalidUsage, "the ranks do not agree on operation " +
+                                               std::to_string(header.operation) + ": rank " +
+                                               std::to_string(rank_) + " called " +
+                                               call_text(call_kind(spec), spec.count) + ", rank " +
+                                               std::to_string(from.peer()) + " called " +
+                                               call_text(header.call_kind, header.call_count)),
+         true);
+  } else {
+    fail(Status(StatusCode::kInternalError,
+                describe_current() + ": rank " + std::to_string(from.peer()) + " sent " +
+                    std::to_string(header.bytes) + " bytes at " +
+                    std::to_string(header.offset_bytes) + " of signal " +
+                    std::to_string(header.signal) + ", which the plan does not know"),
+         true);
+  }
+  return kDiscard;
+}
+
+void Engine::on_landed(Endpoint&, const SliceHeader& header) {
+  if (executor_.is_running() && header.operation == last_number_) executor_.on_landed(header);
+}
+
+void Engine::on_bytes(Endpoint&, const SliceHeader& header, std::uint32_t offset_bytes,
+                      std::span<const std::byte> bytes) {
+  if (executor_.is_running() && header.operation == last_number_) {
+    executor_.on_bytes(header, offset_bytes, bytes);
+  }
+}
+
+void Engine::on_acknowledged(Endpoint& to, std::uint64_t cookie, bool was_stalled) {
+  links_[to.peer()]->on_acknowledged(to, cookie, was_stalled, now_us());
+}
+
+void Engine::on_control(Endpoint& from, std::span<const std::byte> message) {
+  if (message.empty()) return;
+  const std::string text(reinterpret_cast<const char*>(message.data()) + 1, message.size() - 1);
+  switch (static_cast<Control>(message[0])) {
+    case Control::kFailed:
+      fail(Status(StatusCode::kRemoteError,
+                  "rank " + std::to_string(from.peer()) + " reports: " + text),
+           false);
+      return;
+    case Control::kGoodbye:
+      has_left_[from.peer()] = true;
+      return;
+  }
+}
+
+void Engine::on_put_progress(std::uint32_t put, std::uint64_t bytes) {
+  executor_.on_put_progress(put, bytes);
+}
+
+}  // namespace polyrail

@@ -1,0 +1,45 @@
+// Operation: one collective call on its way through the engine.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include <polyrail/status.hpp>
+#include <polyrail/work.hpp>
+
+#include "src/exec/bound_plan.hpp"
+#include "src/exec/executor.hpp"
+
+namespace polyrail {
+
+class Engine;
+
+struct Operation {
+  std::shared_ptr<const BoundPlan> plan;  // shared with the cache, which may drop it meanwhile
+  Executor::Buffers buffers;              // scratch is the engine's to fill in
+  std::uint32_t number = 0;
+  Status outcome;  // valid once is_done
+  std::atomic<bool> is_done{false};
+
+  void complete(Status status) {
+    outcome = std::move(status);
+    is_done.store(true, std::memory_order_release);
+    is_done.notify_all();
+  }
+};
+
+// What a Work shares with the engine: the operation and who can move it on.
+class WorkState {
+ public:
+  explicit WorkState(std::shared_ptr<Engine> mover) : engine(std::move(mover)) {}
+  Operation operation;
+  // Shared so that a Work may outlive its communicator.
+  std::shared_ptr<Engine> engine;
+};
+
+// What is in a header's fingerprint, as words: "all_reduce of 8 float, sum".
+std::uint32_t call_kind(const CollectiveSpec& spec);
+std::string call_text(std::uint32_t kind, std::uint64_t count);
+
+}  // namespace polyrail
