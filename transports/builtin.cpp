@@ -1,12 +1,14 @@
 #include "transports/builtin.hpp"
 
 #include "transports/loopback/loopback.hpp"
+#include "transports/shm/shm.hpp"
 
 namespace polyrail {
 namespace {
 
 constexpr TransportKind kKinds[] = {
     {"loopback", discover_loopback, open_loopback},
+    {"shm", discover_shm, open_shm},
 };
 
 }  // namespace

@@ -1,0 +1,203 @@
+#include "transports/shm/endpoint.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "src/base/assert.hpp"
+
+namespace polyrail::shm {
+namespace {
+
+// The memory of one direction within an outbox.
+struct Slot {
+  std::size_t offset_bytes;
+  std::size_t bytes;
+};
+Slot slot_of(int peer, std::uint32_t staging_bytes) {
+  const std::size_t bytes = direction_bytes(staging_bytes);
+  return {static_cast<std::size_t>(peer) * bytes, bytes};
+}
+
+Direction* direction_in(const Mapping& mapping) {
+  return reinterpret_cast<Direction*>(mapping.base());
+}
+
+}  // namespace
+
+ShmEndpoint::ShmEndpoint(Home& home, int peer, const Address& address, Clock::time_point deadline)
+    : Endpoint(peer), home_(home), address_(address), deadline_(deadline) {
+  failure_ = is_reachable(home.address, address);
+  if (failure_.is_ok()) failure_ = open_peer(address);
+  if (failure_.is_ok()) failure_ = greet(address);
+}
+
+ShmEndpoint::~ShmEndpoint() {
+  if (own_ != nullptr) publish(own_->is_closed);
+}
+
+// Opens what the peer offers. Nothing in it is believed yet.
+Status ShmEndpoint::open_peer(const Address& address) {
+  process_ = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, address.pid, 0)));
+  if (!process_.is_open() && errno == ESRCH) {
+    return {StatusCode::kRemoteError,
+            "its process " + std::to_string(address.pid) + " does not exist"};
+  }
+  const auto outbox = open_descriptor_of(address.pid, address.outbox, O_RDWR);
+  if (!outbox.is_ok()) return outbox.status();
+  const auto size = sealed_size_bytes(outbox.value());
+  if (!size.is_ok()) return size.status();
+  const Slot slot = slot_of(home_.rank, address.staging_bytes);
+  if (size.value() < slot.offset_bytes + slot.bytes) {
+    return {StatusCode::kRemoteError, "its memory has no room for rank " +
+                                          std::to_string(home_.rank) +
+                                          ": another number of ranks?"};
+  }
+  Status reserved = reserve_pages(outbox.value(), slot.offset_bytes, slot.bytes);
+  if (!reserved.is_ok()) return reserved;
+  auto mapping = map_file(outbox.value(), slot.offset_bytes, slot.bytes);
+  if (!mapping.is_ok()) return mapping.status();
+  peer_memory_ = std::move(mapping).value();
+  theirs_ = direction_in(peer_memory_);
+  return ok();
+}
+
+// Makes the own direction and says hello in it.
+Status ShmEndpoint::greet(const Address& address) {
+  const Slot slot = slot_of(peer(), home_.address.staging_bytes);
+  Status reserved = reserve_pages(home_.outbox, slot.offset_bytes, slot.bytes);
+  if (!reserved.is_ok()) return reserved;
+  auto mapping = map_file(home_.outbox, slot.offset_bytes, slot.bytes);
+  if (!mapping.is_ok()) return mapping.status();
+  own_memory_ = std::move(mapping).value();
+  own_ = direction_in(own_memory_);
+  sender_.emplace(*own_, home_.address.staging_bytes);
+  receiver_.emplace(*theirs_, address.staging_bytes, PeerMemory(address.pid));
+  own_->hello.bell = home_.bell.descriptor();
+  own_->hello.probe_address = reinterpret_cast<std::uintptr_t>(home_.address.nonce.data());
+  own_->proof = proof_of(home_.rank, peer(), home_.address.nonce, address.nonce, own_->hello);
+  own_->is_ready.store(1);
+  return ok();
+}
+
+// Both nonces are in it: the peer's challenges this process, the own one challenges the peer.
+Proof ShmEndpoint::proof_of(int from, int to, const Nonce& from_nonce, const Nonce& to_nonce,
+                            const Hello& hello) const {
+  return prove(home_.key, {"polyrail shm hello", bytes_of(home_.communicator_id),
+                           bytes_of(home_.rank_count), bytes_of(from), bytes_of(to),
+                           bytes_of(from_nonce), bytes_of(to_nonce), bytes_of(hello)});
+}
+
+bool ShmEndpoint::connect(Sink& sink) {
+  if (!failure_.is_ok()) {
+    go_down(sink, failure_);
+    return true;
+  }
+  if (own_->verdict.load() == Verdict::kNone && theirs_->is_ready.load() != 0) {
+    if (const Status judged = judge_peer(); !judged.is_ok()) {
+      own_->verdict.store(Verdict::kRefused);
+      go_down(sink, judged);
+      return true;
+    }
+  }
+  const Verdict verdict = theirs_->verdict.load();
+  if (verdict == Verdict::kRefused) {
+    go_down(sink, {StatusCode::kRemoteError, "it refused the proof of this rank"});
+  } else if (own_->verdict.load() != Verdict::kNone && verdict != Verdict::kNone) {
+    sender_->start(ringer_, verdict == Verdict::kReader, home_.blocks);
+    receiver_->start(ringer_);
+    state_ = EndpointState::kUp;
+    sink.on_up(*this);
+  } else if (is_peer_dead_) {
+    go_down(sink, {StatusCode::kRemoteError, "its process ended"});
+  } else if (theirs_->is_closed.load() != 0) {
+    go_down(sink, {StatusCode::kRemoteError, "it closed the rail"});
+  } else if (Clock::now() >= deadline_) {
+    go_down(sink, {StatusCode::kTimeout, own_->verdict.load() == Verdict::kNone
+                                             ? "it did not say hello in time"
+                                             : "it did not answer in time"});
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// The peer has said hello: is it who it should be, and how can it be reached?
+Status ShmEndpoint::judge_peer() {
+  const Hello hello = theirs_->hello;  // a copy, which cannot change any more
+  const Proof proof = theirs_->proof;
+  if (!is_same(proof, proof_of(peer(), home_.rank, address_.nonce, home_.address.nonce, hello))) {
+    return {StatusCode::kRemoteError, "its proof is wrong: another key, communicator or rank"};
+  }
+  auto ringer = Ringer::open(address_.pid, hello.bell, theirs_->asleep);
+  if (!ringer.is_ok()) return ringer.status();
+  ringer_ = std::move(ringer).value();
+  Nonce probe{};
+  const bool is_readable =
+      receiver_->memory()
+          .read(reinterpret_cast<std::byte*>(probe.data()), hello.probe_address, sizeof(probe))
+          .is_ok() &&
+      probe == address_.nonce;
+  own_->verdict.store(is_readable ? Verdict::kReader : Verdict::kAccepted);
+  return ok();
+}
+
+Posted ShmEndpoint::put(const SliceHeader& header, const std::byte* source, std::uint64_t cookie) {
+  if (state_ != EndpointState::kUp) return Posted::kBusy;
+  return sender_->put(header, source, cookie);
+}
+
+Posted ShmEndpoint::send_control(std::span<const std::byte> message) {
+  if (state_ != EndpointState::kUp) return Posted::kBusy;
+  return sender_->send_control(message);
+}
+
+bool ShmEndpoint::progress(Sink& sink, bool is_thorough) {
+  if (state_ == EndpointState::kDown) return false;
+  if (state_ == EndpointState::kConnecting) return connect(sink);
+  // Looked at first: what the peer sent before it ended is still delivered.
+  const bool is_over = is_peer_dead_ || theirs_->is_closed.load() != 0;
+  const Receiver::Outcome received = receiver_->progress(*this, sink);
+  const bool has_sent = sender_->progress(*this, sink, is_thorough || !is_expecting_);
+  if (!received.failure.is_ok()) {
+    go_down(sink, received.failure);
+  } else if (is_over && !received.has_moved) {
+    go_down(sink,
+            {StatusCode::kRemoteError, is_peer_dead_ ? "its process ended" : "it closed the rail"});
+  } else {
+    return received.has_moved || has_sent;
+  }
+  return true;
+}
+
+void ShmEndpoint::publish(std::atomic<std::uint32_t>& flag) {
+  flag.store(1);
+  if (state_ == EndpointState::kUp) ringer_.wake_for(~0U);
+}
+
+void ShmEndpoint::go_down(Sink& sink, const Status& why) {
+  if (own_ != nullptr) publish(own_->is_closed);
+  if (state_ == EndpointState::kUp) sender_->stop();
+  state_ = EndpointState::kDown;
+  sink.on_down(*this, Status(why.code(), "rank " + std::to_string(peer()) + " over rail '" +
+                                             home_.rail_name + "': " + why.message()));
+}
+
+bool ShmEndpoint::prepare_sleep() {
+  if (state_ == EndpointState::kDown) return true;
+  if (is_peer_dead_ || !failure_.is_ok()) return false;
+  if (state_ == EndpointState::kConnecting) return true;
+  own_->asleep.store(kArrivals | sender_->sleeps_for(is_expecting_));
+  return theirs_->is_closed.load() == 0 && !receiver_->has_news() && !sender_->has_news();
+}
+
+void ShmEndpoint::end_sleep() {
+  if (state_ == EndpointState::kUp) own_->asleep.store(0);
+}
+
+}  // namespace polyrail::shm

@@ -1,0 +1,67 @@
+// Receiver: the receiving half of an endpoint; takes from the direction that the peer owns.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "transports/shm/doorbell.hpp"
+#include "transports/shm/layout.hpp"
+#include "transports/shm/peer_memory.hpp"
+#include "transports/transport.hpp"
+
+namespace polyrail::shm {
+
+class Receiver {
+ public:
+  Receiver(Direction& direction, std::uint32_t staging_bytes, PeerMemory memory);
+
+  // Before the first progress(): how the sender is woken.
+  void start(const Ringer& ringer) { ringer_ = &ringer; }
+
+  struct Outcome {
+    bool has_moved = false;
+    Status failure;  // what the peer posted cannot be right or cannot be read
+  };
+  // Takes what is there, within a bound.
+  Outcome progress(Endpoint& self, Sink& sink);
+
+  // Whether there is something to take. A slice that was answered kLater is no news: the engine
+  // asks again when it has moved on.
+  bool has_news() const;
+
+  // Reads the peer's memory by a system call; to find out whether that is allowed.
+  const PeerMemory& memory() const { return memory_; }
+
+ private:
+  struct Part {
+    const std::byte* bytes = nullptr;
+    std::uint32_t size = 0;  // 0: not there yet
+  };
+
+  bool has_entry() const;
+  void take_control(Endpoint& self, Sink& sink, const Entry& entry);
+  // Moves parts of the slice at the head until it ends, nothing is there or the budget is used up.
+  Status move(Endpoint& self, Sink& sink, const Entry& entry, std::uint32_t& budget_bytes);
+  Result<Part> next_part(const Entry& entry, std::uint32_t most_bytes);
+  Result<Part> read_peer(const Entry& entry, std::uint32_t most_bytes);
+  void free_staged(EntryKind kind, std::uint32_t bytes, bool is_last);
+  void finish(Entry& entry);
+
+  Direction& direction_;
+  const std::uint32_t staging_bytes_;
+  PeerMemory memory_;
+  const Ringer* ringer_ = nullptr;
+
+  std::uint32_t taken_ = 0;        // sequence number of the entry at the head
+  std::uint64_t freed_bytes_ = 0;  // position in the staging area
+  // The slice at the head.
+  bool has_landing_ = false;
+  bool was_stalled_ = false;
+  Landing landing_;
+  std::uint32_t moved_bytes_ = 0;
+
+  std::vector<std::byte> bounce_;  // what was read from the peer's memory
+};
+
+}  // namespace polyrail::shm
