@@ -1,0 +1,224 @@
+// The arithmetic of every kernel, written once over Lanes (element.hpp): a single number on host
+// or device, or a SIMD vector.
+//
+// No #pragma once: like Highway's own -inl headers this one is compiled again for each instruction
+// set, because a function may only use the vectors of the set it was compiled for. Elsewhere
+// (tests, CUDA) it is an ordinary header with an ordinary guard.
+#if defined(PR_KERNELS_OPS_HPP) == defined(HWY_TARGET_TOGGLE)
+#ifdef PR_KERNELS_OPS_HPP
+#undef PR_KERNELS_OPS_HPP
+#else
+#define PR_KERNELS_OPS_HPP
+#endif
+
+#include <cstdint>
+#include <type_traits>
+
+#include <polyrail/types.hpp>
+
+#include "kernels/element.hpp"
+
+#ifdef HWY_NAMESPACE
+HWY_BEFORE_NAMESPACE();
+#define PR_LANES_NAMESPACE HWY_NAMESPACE
+#else
+#define PR_LANES_NAMESPACE one_lane
+#endif
+
+namespace polyrail::kernels::PR_LANES_NAMESPACE {
+
+// --- operators: apply<Lanes, Number>(a, b); V is a value of Lanes made of Numbers.
+
+template <ReduceOp op>
+struct Operator;
+
+template <>
+struct Operator<ReduceOp::kSum> {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE static V apply(V a, V b) {
+    return Lanes::add(a, b);
+  }
+};
+
+template <>
+struct Operator<ReduceOp::kProd> {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE static V apply(V a, V b) {
+    return Lanes::multiply(a, b);
+  }
+};
+
+// max and min do not depend on the order of their operands, or ranks that combine in different
+// orders would end up with different zeros: +0 counts as larger than -0. A NaN goes through the
+// sum, which is quiet.
+template <typename Lanes, typename V>
+PR_HOST_DEVICE V sum_if_nan(V a, V b, V otherwise) {
+  return Lanes::select(Lanes::either(Lanes::is_nan(a), Lanes::is_nan(b)), Lanes::add(a, b),
+                       otherwise);
+}
+
+template <>
+struct Operator<ReduceOp::kMax> {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE static V apply(V a, V b) {
+    if constexpr (std::is_integral_v<Number>) {
+      return Lanes::larger(a, b);
+    } else {
+      // Differ only for zeros of unlike sign (and NaN): there "and" is +0.
+      return sum_if_nan<Lanes>(a, b, Lanes::bit_and(Lanes::larger(a, b), Lanes::larger(b, a)));
+    }
+  }
+};
+
+template <>
+struct Operator<ReduceOp::kMin> {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE static V apply(V a, V b) {
+    if constexpr (std::is_integral_v<Number>) {
+      return Lanes::smaller(a, b);
+    } else {
+      return sum_if_nan<Lanes>(a, b, Lanes::bit_or(Lanes::smaller(a, b), Lanes::smaller(b, a)));
+    }
+  }
+};
+
+// --- Finish: the division after the last operand.
+
+// How to divide numbers by one divisor, decided once per call.
+template <typename Number>
+struct Divider {
+  enum class Way : std::uint8_t { kNothing, kMultiply, kDivide };
+  // Integers divide in 64 bits: a divisor need not fit into the elements' type.
+  using Divisor = std::conditional_t<std::is_integral_v<Number>, std::int64_t, Number>;
+  Way way = Way::kNothing;
+  Divisor divisor = 1;
+  Number factor = 1;
+};
+
+// Precondition: divide_by >= 1.
+template <typename Number>
+PR_HOST_DEVICE Divider<Number> make_divider(std::int64_t divide_by) {
+  using Way = typename Divider<Number>::Way;
+  const auto divisor = static_cast<typename Divider<Number>::Divisor>(divide_by);
+  if (divide_by == 1) return {};
+  if constexpr (std::is_floating_point_v<Number>) {
+    // The inverse of a power of two is exact: the product rounds as the quotient does.
+    const bool has_exact_inverse = (divide_by & (divide_by - 1)) == 0;
+    if (has_exact_inverse) return {Way::kMultiply, divisor, 1 / divisor};
+  }
+  return {Way::kDivide, divisor, 1};
+}
+
+template <typename Lanes, typename Number, typename V>
+PR_HOST_DEVICE V divided(V v, const Divider<Number>& by) {
+  using Way = typename Divider<Number>::Way;
+  switch (by.way) {
+    case Way::kNothing:
+      return v;
+    case Way::kMultiply:
+      return Lanes::multiply(v, Lanes::constant(v, by.factor));
+    case Way::kDivide:
+      break;
+  }
+  return Lanes::divide(v, by.divisor);
+}
+
+// --- 16-bit floats, in lanes of 32 bits.
+
+// fp32 bits whose upper half, as a bf16, is the nearest one to v (ties to even); the lower half is
+// rubbish. A NaN stays one and becomes quiet.
+template <typename Lanes, typename V>
+PR_HOST_DEVICE auto bfloat16_in_upper_half(V v) {
+  const auto bits = Lanes::as_bits(v);
+  const auto last_bit =
+      Lanes::bit_and(Lanes::template shift_right<16>(bits), Lanes::constant(bits, 1u));
+  const auto rounded = Lanes::add(Lanes::add(bits, Lanes::constant(bits, 0x7fffu)), last_bit);
+  const auto quiet = Lanes::bit_or(bits, Lanes::constant(bits, 0x400000u));
+  return Lanes::as_bits(
+      Lanes::select(Lanes::is_nan(v), Lanes::as_float(quiet), Lanes::as_float(rounded)));
+}
+
+// fp32 of a bf16 that stands in the upper half of the bits; the lower half is ignored.
+template <typename Lanes, typename Bits>
+PR_HOST_DEVICE auto float_of_upper_half(Bits bits) {
+  return Lanes::as_float(Lanes::bit_and(bits, Lanes::constant(bits, 0xffff0000u)));
+}
+
+// The fp16 pattern, in the lower half, nearest to v (ties to even); a NaN stays one, quiet, with
+// the upper bits of its payload. For instruction sets that cannot do it themselves.
+template <typename Lanes, typename V>
+PR_HOST_DEVICE auto float16_bits(V v) {
+  const auto bits = Lanes::as_bits(v);
+  const auto size = Lanes::bit_and(bits, Lanes::constant(bits, 0x7fffffffu));
+  // Normal: exponent bias 127 becomes 15; 13 bits of mantissa go.
+  const auto last_bit =
+      Lanes::bit_and(Lanes::template shift_right<13>(size), Lanes::constant(bits, 1u));
+  const auto rebiased = Lanes::subtract(size, Lanes::constant(bits, (112u << 23) - 0xfffu));
+  const auto normal = Lanes::template shift_right<13>(Lanes::add(rebiased, last_bit));
+  // Below 2^-14 the last place of the fp16 is that of fp32 at 0.5: the addition does the rounding.
+  const auto half = Lanes::constant(v, 0.5f);
+  const auto tiny = Lanes::subtract(Lanes::as_bits(Lanes::add(Lanes::as_float(size), half)),
+                                    Lanes::as_bits(half));
+  const auto nan = Lanes::bit_or(
+      Lanes::template shift_right<13>(Lanes::bit_and(size, Lanes::constant(bits, 0x007fffffu))),
+      Lanes::constant(bits, 0x7e00u));
+  const auto is_tiny = Lanes::is_less(size, Lanes::constant(bits, 113u << 23));
+  const auto is_finite = Lanes::is_less(size, Lanes::constant(bits, 143u << 23));
+  const auto is_number = Lanes::is_less(size, Lanes::constant(bits, 0x7f800001u));
+  const auto infinite = Lanes::select(is_number, Lanes::constant(bits, 0x7c00u), nan);
+  const auto finite = Lanes::select(is_tiny, tiny, normal);
+  const auto sign =
+      Lanes::bit_and(Lanes::template shift_right<16>(bits), Lanes::constant(bits, 0x8000u));
+  return Lanes::bit_or(sign, Lanes::select(is_finite, finite, infinite));
+}
+
+// fp32 of the fp16 pattern in the lower half; the upper half is 0.
+template <typename Lanes, typename Bits>
+PR_HOST_DEVICE auto float_of_float16_bits(Bits bits) {
+  const auto size =
+      Lanes::template shift_left<13>(Lanes::bit_and(bits, Lanes::constant(bits, 0x7fffu)));
+  const auto normal = Lanes::add(size, Lanes::constant(bits, 112u << 23));
+  const auto infinite = Lanes::bit_or(size, Lanes::constant(bits, 0x7f800000u));
+  // A tiny one's mantissa as that of a number with exponent 2^-14, less the one put before it.
+  const auto least = Lanes::constant(bits, 113u << 23);
+  const auto tiny = Lanes::as_bits(
+      Lanes::subtract(Lanes::as_float(Lanes::add(size, least)), Lanes::as_float(least)));
+  const auto is_tiny = Lanes::is_less(size, Lanes::constant(bits, 1u << 23));
+  const auto is_finite = Lanes::is_less(size, Lanes::constant(bits, 31u << 23));
+  const auto number = Lanes::select(is_finite, Lanes::select(is_tiny, tiny, normal), infinite);
+  const auto sign =
+      Lanes::template shift_left<16>(Lanes::bit_and(bits, Lanes::constant(bits, 0x8000u)));
+  return Lanes::as_float(Lanes::bit_or(sign, number));
+}
+
+// --- one element between memory and computation
+
+template <DataType type>
+PR_HOST_DEVICE Number<type> to_number(Stored<type> element) {
+  if constexpr (type == DataType::kFloat16) {
+    return float_of_float16_bits<OneLane>(std::uint32_t{element});
+  } else if constexpr (type == DataType::kBfloat16) {
+    return float_of_upper_half<OneLane>(std::uint32_t{element} << 16);
+  } else {
+    return element;
+  }
+}
+
+template <DataType type>
+PR_HOST_DEVICE Stored<type> to_element(Number<type> number) {
+  if constexpr (type == DataType::kFloat16) {
+    return static_cast<std::uint16_t>(float16_bits<OneLane>(number));
+  } else if constexpr (type == DataType::kBfloat16) {
+    return static_cast<std::uint16_t>(bfloat16_in_upper_half<OneLane>(number) >> 16);
+  } else {
+    return number;
+  }
+}
+
+}  // namespace polyrail::kernels::PR_LANES_NAMESPACE
+
+#ifdef HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+#endif
+#undef PR_LANES_NAMESPACE
+#endif

@@ -1,0 +1,260 @@
+// reduce and reduce_many against the oracle: types, operators, sizes, alignment, aliasing.
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <numeric>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "kernels/kernels.hpp"
+#include "kernels/request.hpp"
+#include "tests/unit/kernels/instruction_sets.hpp"
+#include "tests/unit/kernels/oracle.hpp"
+
+namespace polyrail {
+namespace {
+
+class Reduce : public OnEachInstructionSet {};
+INSTANTIATE_TEST_SUITE_P(Kernels, Reduce, instruction_sets(), instruction_set_name);
+
+// Elements at a chosen distance from an aligned address, with guard bytes on both sides.
+class Buffer {
+ public:
+  Buffer(const std::vector<std::uint8_t>& elements, std::size_t misalignment)
+      : bytes_(elements.size()), storage_(elements.size() + 2 * kGuard + kAlignment, kMark) {
+    const auto address = reinterpret_cast<std::uintptr_t>(storage_.data()) + kGuard;
+    start_ = kGuard + (kAlignment - address % kAlignment) % kAlignment + misalignment;
+    if (bytes_ != 0) std::memcpy(data(), elements.data(), bytes_);
+  }
+  std::uint8_t* data() { return storage_.data() + start_; }
+  bool is_guard_intact() const {
+    const auto is_mark = [](std::uint8_t byte) { return byte == kMark; };
+    return std::all_of(storage_.begin(), storage_.begin() + start_, is_mark) &&
+           std::all_of(storage_.begin() + start_ + bytes_, storage_.end(), is_mark);
+  }
+
+ private:
+  static constexpr std::size_t kAlignment = 64;
+  static constexpr std::size_t kGuard = 128;
+  static constexpr std::uint8_t kMark = 0xa5;
+  std::size_t bytes_;
+  std::vector<std::uint8_t> storage_;
+  std::size_t start_;
+};
+
+struct Case {
+  DataType type;
+  ReduceOp op;
+  std::size_t count;
+  std::size_t source_count = 2;
+  std::vector<std::size_t> misalignments = {0};  // of target, source 0, source 1, ...; repeats
+  int target_is_source = -1;                     // index, or -1: a buffer of its own
+  std::int64_t divide_by = 1;
+
+  std::string text() const {
+    std::string all = std::string(name(type)) + " " + std::string(name(op)) + " count " +
+                      std::to_string(count) + " sources " + std::to_string(source_count) +
+                      " target_is_source " + std::to_string(target_is_source) + " divide_by " +
+                      std::to_string(divide_by) + " misalignments";
+    for (std::size_t m : misalignments) all += " " + std::to_string(m);
+    return all;
+  }
+};
+
+void check(const Case& c) {
+  SCOPED_TRACE(c.text());
+  const auto misalignment = [&](std::size_t i) {
+    return c.misalignments[i % c.misalignments.size()];
+  };
+  std::vector<Buffer> buffers;
+  for (std::size_t i = 0; i < c.source_count; ++i) {
+    buffers.emplace_back(oracle::random_elements(c.type, c.count, 1000 * i + c.count),
+                         misalignment(i + 1));
+  }
+  std::vector<const void*> sources;
+  for (Buffer& buffer : buffers) sources.push_back(buffer.data());
+  std::vector<std::uint8_t> expected(c.count * size_bytes(c.type));
+  oracle::reduce(c.type, c.op, sources, expected.data(), c.count, c.divide_by);
+
+  Buffer own(std::vector<std::uint8_t>(expected.size()), misalignment(0));
+  Buffer& target = c.target_is_source < 0 ? own : buffers[c.target_is_source];
+  if (c.source_count == 2) {
+    reduce(c.type, c.op, sources[0], sources[1], target.data(), c.count, {c.divide_by});
+  } else {
+    reduce_many(c.type, c.op, sources, target.data(), c.count, {c.divide_by});
+  }
+  ASSERT_EQ(oracle::first_difference(c.type, expected.data(), target.data(), c.count), "");
+  ASSERT_TRUE(own.is_guard_intact());
+  for (const Buffer& buffer : buffers) ASSERT_TRUE(buffer.is_guard_intact());
+}
+
+template <typename F>
+void for_each_type_and_op(F f) {
+  for (DataType type : kAllDataTypes) {
+    for (ReduceOp op : kAllReduceOps) {
+      f(type, op);
+      if (testing::Test::HasFatalFailure()) return;
+    }
+  }
+}
+
+const std::size_t kCounts[] = {0, 1, 2, 7, 8, 63, 64, 65, 1000, 4097};
+
+TEST_P(Reduce, GivesTheOraclesBitsForEverySize) {
+  for_each_type_and_op([](DataType type, ReduceOp op) {
+    for (std::size_t count : kCounts) check({.type = type, .op = op, .count = count});
+  });
+}
+
+TEST_P(Reduce, GivesTheOraclesBitsForEverySizeAroundTheVectorLength) {
+  for_each_type_and_op([](DataType type, ReduceOp op) {
+    for (std::size_t count = 0; count < 150; ++count) {
+      check({.type = type, .op = op, .count = count, .misalignments = {4, 2, 8}});
+    }
+  });
+}
+
+TEST_P(Reduce, TakesAnyAlignment) {
+  const std::vector<std::size_t> misalignments[] = {{8, 0, 0},  {0, 8, 0}, {0, 0, 8}, {16, 32, 48},
+                                                    {4, 60, 2}, {1, 1, 1}, {3, 0, 5}, {0, 63, 7}};
+  for_each_type_and_op([&](DataType type, ReduceOp op) {
+    for (const auto& m : misalignments) {
+      for (std::size_t count : {1, 7, 65, 1000}) {
+        check({.type = type, .op = op, .count = count, .misalignments = m});
+      }
+    }
+  });
+}
+
+TEST_P(Reduce, WorksInPlaceOverEitherOperand) {
+  for_each_type_and_op([](DataType type, ReduceOp op) {
+    for (int target : {0, 1}) {
+      for (std::size_t count : kCounts) {
+        check({.type = type, .op = op, .count = count, .target_is_source = target});
+        check({.type = type,
+               .op = op,
+               .count = count,
+               .misalignments = {0, 20, 3},
+               .target_is_source = target});
+      }
+    }
+  });
+}
+
+TEST_P(Reduce, TakesTheSameBufferForBothOperands) {
+  for_each_type_and_op([](DataType type, ReduceOp op) {
+    const auto elements = oracle::random_elements(type, 333, 7);
+    Buffer buffer(elements, 4);
+    const void* const sources[] = {elements.data(), elements.data()};
+    std::vector<std::uint8_t> expected(elements.size());
+    oracle::reduce(type, op, sources, expected.data(), 333, 1);
+    reduce(type, op, buffer.data(), buffer.data(), buffer.data(), 333);
+    ASSERT_EQ(oracle::first_difference(type, expected.data(), buffer.data(), 333), "");
+  });
+}
+
+TEST_P(Reduce, DividesAfterTheLastOperand) {
+  for_each_type_and_op([](DataType type, ReduceOp op) {
+    for (std::int64_t divide_by : {2, 3, 5, 7, 8, 64, 1000, 1 << 20}) {
+      for (std::size_t count : {5, 1000}) {
+        check({.type = type, .op = op, .count = count, .divide_by = divide_by});
+        check({.type = type,
+               .op = op,
+               .count = count,
+               .misalignments = {2},
+               .target_is_source = 1,
+               .divide_by = divide_by});
+      }
+    }
+  });
+}
+
+TEST_P(Reduce, DividesByMoreThanTheElementsTypeHolds) {
+  for (std::int64_t divide_by :
+       {std::int64_t{1} << 31, (std::int64_t{1} << 31) + 1, std::int64_t{1} << 40, INT64_MAX}) {
+    check({.type = DataType::kInt32, .op = ReduceOp::kMin, .count = 100, .divide_by = divide_by});
+    check({.type = DataType::kInt64, .op = ReduceOp::kMin, .count = 100, .divide_by = divide_by});
+  }
+}
+
+TEST_P(Reduce, IntegersDivideTowardsZero) {
+  const std::int32_t a[] = {-7, 7, -8, INT32_MIN, INT32_MAX, -1};
+  const std::int32_t b[] = {0, 0, 0, 0, 0, 0};
+  std::int32_t out[6];
+  reduce(DataType::kInt32, ReduceOp::kAvg, a, b, out, 6, {2});
+  const std::vector<std::int32_t> expected = {-3, 3, -4, INT32_MIN / 2, INT32_MAX / 2, 0};
+  EXPECT_EQ(std::vector<std::int32_t>(out, out + 6), expected);
+}
+
+TEST_P(Reduce, IntegersWrap) {
+  const std::int64_t a[] = {INT64_MAX, INT64_MIN, INT64_MAX};
+  const std::int64_t b[] = {1, -1, 2};
+  std::int64_t out[3];
+  reduce(DataType::kInt64, ReduceOp::kSum, a, b, out, 3);
+  EXPECT_EQ(out[0], INT64_MIN);
+  EXPECT_EQ(out[1], INT64_MAX);
+  reduce(DataType::kInt64, ReduceOp::kProd, a, b, out, 3);
+  EXPECT_EQ(out[1], INT64_MIN);
+  EXPECT_EQ(out[2], -2);
+}
+
+TEST_P(Reduce, CombinesOneToManySourcesInTheOrderGiven) {
+  for_each_type_and_op([](DataType type, ReduceOp op) {
+    for (std::size_t source_count = 1; source_count <= 12; ++source_count) {
+      for (std::size_t count : {0, 1, 7, 63, 65, 1000}) {
+        check({.type = type, .op = op, .count = count, .source_count = source_count});
+      }
+      const int last = static_cast<int>(source_count) - 1;
+      check({.type = type,
+             .op = op,
+             .count = 517,
+             .source_count = source_count,
+             .misalignments = {0, 2, 12, 1},
+             .target_is_source = last,
+             .divide_by = 3});
+    }
+    check({.type = type, .op = op, .count = 5000, .source_count = 40, .divide_by = 40});
+  });
+}
+
+TEST_P(Reduce, GivesTheSameBitsPastTheCacheAsInPieces) {
+  for (DataType type : kAllDataTypes) {
+    const std::size_t size = size_bytes(type);
+    const std::size_t count = kernels::kStreamingBytes / size + 77;
+    const auto a = oracle::random_elements(type, count, 1);
+    const auto b = oracle::random_elements(type, count, 2);
+    std::vector<std::uint8_t> pieces(count * size);
+    constexpr std::size_t kPiece = 4096;
+    for (std::size_t i = 0; i < count; i += kPiece) {
+      const std::size_t at = i * size;
+      reduce(type, ReduceOp::kSum, &a[at], &b[at], &pieces[at], std::min(kPiece, count - i));
+    }
+    for (std::size_t misalignment : {0, 8, 1}) {
+      Buffer target(std::vector<std::uint8_t>(count * size), misalignment);
+      reduce(type, ReduceOp::kSum, a.data(), b.data(), target.data(), count);
+      ASSERT_EQ(oracle::first_difference(type, pieces.data(), target.data(), count), "");
+      ASSERT_TRUE(target.is_guard_intact());
+    }
+  }
+}
+
+TEST(ReduceMany, OneSourceInPlaceLeavesItAlone) {
+  auto elements = oracle::random_elements(DataType::kFloat16, 100, 3);
+  const auto before = elements;
+  const void* const sources[] = {elements.data()};
+  reduce_many(DataType::kFloat16, ReduceOp::kSum, sources, elements.data(), 100);
+  EXPECT_EQ(elements, before);
+}
+
+TEST(ReduceDeathTest, RefusesNoSourcesAndBadDivisors) {
+  float value = 0;
+  EXPECT_DEATH(reduce_many(DataType::kFloat32, ReduceOp::kSum, {}, &value, 1), "sources");
+  EXPECT_DEATH(reduce(DataType::kFloat32, ReduceOp::kSum, &value, &value, &value, 1, {0}),
+               "divide_by");
+}
+
+}  // namespace
+}  // namespace polyrail
