@@ -55,6 +55,10 @@ class Endpoint {
   // Says whether the engine is waiting for bytes from this peer on this rail, so that the transport
   // can look there first.
   virtual void expect(bool is_expected) { (void)is_expected; }
+  // From now on nothing is written to targets that on_slice gave for slices of this operation; one
+  // that is being received goes on as if it had been answered kDiscard. For targets that vanish
+  // while a duplicate of their bytes is still arriving.
+  virtual void discard_incoming(std::uint32_t operation) { (void)operation; }
 
   static constexpr std::size_t kMaxControlBytes = 4096;
 
