@@ -2,6 +2,7 @@
 
 #include "transports/loopback/loopback.hpp"
 #include "transports/shm/shm.hpp"
+#include "transports/tcp/tcp.hpp"
 
 namespace polyrail {
 namespace {
@@ -9,6 +10,7 @@ namespace {
 constexpr TransportKind kKinds[] = {
     {"loopback", discover_loopback, open_loopback},
     {"shm", discover_shm, open_shm},
+    {"tcp", discover_tcp, open_tcp},
 };
 
 }  // namespace
