@@ -95,7 +95,8 @@ class Sink {
   virtual void on_landed(Endpoint& from, const SliceHeader& header) = 0;
   // Part of a slice that was answered kStream: `bytes` lie at `offset_bytes` of the slice and are
   // readable until this call returns. Parts come in ascending order and cover the slice; each but
-  // the last is a multiple of 64 bytes long. After the last part there is no on_landed.
+  // the last is a multiple of 64 bytes long; a slice of no bytes has one, empty. After the last
+  // part there is no on_landed.
   virtual void on_bytes(Endpoint& from, const SliceHeader& header, std::uint32_t offset_bytes,
                         std::span<const std::byte> bytes) = 0;
   // The peer has taken the slice in (landed, streamed or discarded). `was_stalled`: it had to wait

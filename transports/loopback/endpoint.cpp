@@ -8,10 +8,12 @@
 namespace polyrail::loopback {
 namespace {
 
-// Bounds of one progress() per endpoint, so that no peer waits long for another. The first is a
-// multiple of 64, as the parts of a streamed slice must be.
+// Bounds of one progress() per endpoint, so that no peer waits long for another: it ends with the
+// part of a slice that reaches the first, or after so many slots.
 constexpr std::size_t kBudgetBytes = 256 * 1024;
 constexpr int kBudgetSlots = 64;
+constexpr std::size_t kPartBytes = 256 * 1024;
+static_assert(kPartBytes % 64 == 0, "promised of the parts of a streamed slice");
 
 }  // namespace
 
@@ -144,9 +146,10 @@ bool LoopbackEndpoint::report_acknowledged(Sink& sink) {
 }
 
 bool LoopbackEndpoint::receive(Sink& sink) {
-  std::size_t budget_bytes = kBudgetBytes;
+  std::size_t moved_bytes = 0;
   bool has_received = false;
-  for (int count = 0; count < kBudgetSlots && budget_bytes > 0 && has_arrival(); ++count) {
+  for (int count = 0; count < kBudgetSlots && moved_bytes < kBudgetBytes && has_arrival();
+       ++count) {
     const auto& slot = rx_->slots[taken_ % kSlots];
     if (slot.kind == SlotKind::kControlPart || slot.kind == SlotKind::kControlEnd) {
       receive_control(sink, slot);
@@ -158,9 +161,9 @@ bool LoopbackEndpoint::receive(Sink& sink) {
           break;
         }
         has_landing_ = true;
-        moved_bytes_ = 0;
+        landed_bytes_ = 0;
       }
-      if (!move_slice(sink, slot, budget_bytes)) break;
+      if (!move_part(sink, slot, moved_bytes)) break;
     }
     has_received = true;
   }
@@ -176,13 +179,13 @@ void LoopbackEndpoint::receive_control(Sink& sink, const Slot& slot) {
   control_.clear();
 }
 
-bool LoopbackEndpoint::move_slice(Sink& sink, const Slot& slot, std::size_t& budget_bytes) {
+bool LoopbackEndpoint::move_part(Sink& sink, const Slot& slot, std::size_t& moved_bytes) {
   const auto header = slot.header;
   const bool is_posted = slot.kind == SlotKind::kPosted;
-  const auto offset = moved_bytes_;
+  const auto offset = landed_bytes_;
   const auto bytes = landing_.how == Landing::How::kDiscard
                          ? 0
-                         : std::min<std::size_t>(budget_bytes, header.bytes - offset);
+                         : std::min<std::size_t>(kPartBytes, header.bytes - offset);
   if (bytes > 0 || landing_.how == Landing::How::kStream) {
     if (is_posted && !end_.wire->read_begin(1 - end_.side)) return false;
     const auto* source = (is_posted ? slot.source : slot.bytes.data()) + offset;
@@ -193,9 +196,9 @@ bool LoopbackEndpoint::move_slice(Sink& sink, const Slot& slot, std::size_t& bud
     }
     if (is_posted) end_.wire->read_end(1 - end_.side);
   }
-  moved_bytes_ += static_cast<std::uint32_t>(bytes);
-  budget_bytes -= bytes;
-  if (moved_bytes_ < header.bytes && landing_.how != Landing::How::kDiscard) return true;
+  landed_bytes_ += static_cast<std::uint32_t>(bytes);
+  moved_bytes += bytes;
+  if (landed_bytes_ < header.bytes && landing_.how != Landing::How::kDiscard) return true;
   const bool has_landed = landing_.how == Landing::How::kInto;
   consume();
   if (has_landed) sink.on_landed(*this, header);

@@ -43,8 +43,8 @@ class LoopbackEndpoint final : public Endpoint {
   bool report_acknowledged(Sink& sink);
   bool receive(Sink& sink);
   void receive_control(Sink& sink, const Slot& slot);
-  // Moves what the budget allows of the slice at the head; false if its source is gone.
-  bool move_slice(Sink& sink, const Slot& slot, std::size_t& budget_bytes);
+  // Moves the next part of the slice at the head and counts it; false if its source is gone.
+  bool move_part(Sink& sink, const Slot& slot, std::size_t& moved_bytes);
   void consume();
   void go_down(Sink& sink, const Status& why);
 
@@ -66,7 +66,7 @@ class LoopbackEndpoint final : public Endpoint {
   bool has_landing_ = false;
   bool was_stalled_ = false;  // answered kLater at least once
   Landing landing_;
-  std::uint32_t moved_bytes_ = 0;
+  std::uint32_t landed_bytes_ = 0;
   std::vector<std::byte> control_;  // parts so far; its capacity is reserved
 };
 
