@@ -22,11 +22,18 @@ OpenTransport open_builtin(std::string kind, Options options, std::string rail_n
   };
 }
 
+bool HarnessRank::progress() {
+  sink.enter_progress();
+  const bool has_moved = transport->progress(sink);
+  sink.leave_progress();
+  return has_moved;
+}
+
 void HarnessRank::run_asleep(const std::function<bool()>& is_done) {
   while (!is_done()) {
     if (progress() || !transport->prepare_sleep()) continue;
     pollfd waiting{transport->descriptor(), POLLIN, 0};
-    ::poll(&waiting, 1, -1);
+    ::poll(&waiting, 1, waiting.fd < 0 ? 1 : -1);
     transport->end_sleep();
   }
 }

@@ -26,7 +26,7 @@ struct HarnessRank {
   RecordingSink sink;
   std::vector<Endpoint*> endpoints;  // by peer; null for itself
 
-  bool progress() { return transport->progress(sink); }
+  bool progress();
   // Progress, asleep on the descriptor while there is none, until `is_done`. For a thread per rank.
   void run_asleep(const std::function<bool()>& is_done);
 };

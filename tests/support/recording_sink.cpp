@@ -30,6 +30,13 @@ void RecordingSink::breach(Endpoint& endpoint, const char* what) {
   breaches_.push_back("peer " + std::to_string(endpoint.peer()) + ": " + what);
 }
 
+// What holds for every call but on_up and on_down.
+void RecordingSink::check_call(Endpoint& endpoint) {
+  if (!is_in_progress_) breach(endpoint, "called back outside progress()");
+  if (std::ranges::count(lost_peers_, endpoint.peer()) > 0)
+    breach(endpoint, "heard of after on_down");
+}
+
 void RecordingSink::record(Event event) {
   ++counts_[static_cast<std::size_t>(event.kind)];
   events_.push_back(event);
@@ -37,11 +44,13 @@ void RecordingSink::record(Event event) {
 }
 
 void RecordingSink::on_up(Endpoint& endpoint) {
+  if (!is_in_progress_) breach(endpoint, "on_up outside progress()");
   if (endpoint.state() != EndpointState::kUp) breach(endpoint, "on_up, but its state is not kUp");
   record({.kind = Kind::kUp, .peer = endpoint.peer()});
 }
 
 void RecordingSink::on_down(Endpoint& endpoint, const Status& why) {
+  if (!is_in_progress_) breach(endpoint, "on_down outside progress()");
   if (endpoint.state() != EndpointState::kDown) breach(endpoint, "on_down, but state is not kDown");
   if (why.is_ok() || why.message().empty()) breach(endpoint, "on_down without a reason");
   if (std::ranges::count(lost_peers_, endpoint.peer()) > 0) breach(endpoint, "on_down twice");
@@ -52,7 +61,7 @@ void RecordingSink::on_down(Endpoint& endpoint, const Status& why) {
 
 Landing RecordingSink::on_slice(Endpoint& from, const SliceHeader& header) {
   ++question_count_;
-  if (std::ranges::count(lost_peers_, from.peer()) > 0) breach(from, "on_slice after on_down");
+  check_call(from);
   const auto landing = decide(from, header);
   if (landing.how == Landing::How::kInto || landing.how == Landing::How::kStream) {
     arriving_.push_back({from.peer(), header, landing, 0});
@@ -71,6 +80,7 @@ std::vector<RecordingSink::Arriving>::iterator RecordingSink::find(Endpoint& fro
 }
 
 void RecordingSink::on_landed(Endpoint& from, const SliceHeader& header) {
+  check_call(from);
   const auto slice = find(from, header, Landing::How::kInto);
   if (slice == arriving_.end()) return breach(from, "on_landed for a slice not answered kInto");
   arriving_.erase(slice);
@@ -80,6 +90,7 @@ void RecordingSink::on_landed(Endpoint& from, const SliceHeader& header) {
 
 void RecordingSink::on_bytes(Endpoint& from, const SliceHeader& header, std::uint32_t offset_bytes,
                              std::span<const std::byte> bytes) {
+  check_call(from);
   const auto slice = find(from, header, Landing::How::kStream);
   if (slice == arriving_.end()) return breach(from, "on_bytes for a slice not answered kStream");
   if (offset_bytes != slice->next_bytes) breach(from, "on_bytes out of order");
@@ -99,6 +110,7 @@ void RecordingSink::on_bytes(Endpoint& from, const SliceHeader& header, std::uin
 }
 
 void RecordingSink::on_acknowledged(Endpoint& to, std::uint64_t cookie, bool was_stalled) {
+  check_call(to);
   record({.kind = Kind::kAcknowledged,
           .peer = to.peer(),
           .cookie = cookie,
@@ -106,6 +118,7 @@ void RecordingSink::on_acknowledged(Endpoint& to, std::uint64_t cookie, bool was
 }
 
 void RecordingSink::on_control(Endpoint& from, std::span<const std::byte> message) {
+  check_call(from);
   record({.kind = Kind::kControl,
           .peer = from.peer(),
           .text = std::string(reinterpret_cast<const char*>(message.data()), message.size())});

@@ -17,11 +17,11 @@ class RecordingSink final : public Sink {
   struct Event {
     Kind kind = Kind::kUp;
     int peer = -1;
-    SliceHeader header{};        // kArrived: the slice has landed, been streamed or discarded
+    SliceHeader header{};      // kArrived: the slice has landed, been streamed or discarded
     Landing::How how{};        // kArrived: what was answered
     std::uint64_t cookie = 0;  // kAcknowledged
     bool was_stalled = false;  // kAcknowledged
-    std::string text{};          // kControl: the message; kDown: why
+    std::string text{};        // kControl: the message; kDown: why
   };
   using Decide = std::function<Landing(Endpoint& from, const SliceHeader& header)>;
 
@@ -39,6 +39,9 @@ class RecordingSink final : public Sink {
   std::size_t question_count() const { return question_count_; }  // calls of on_slice
   // Forgets the events, so that long tests stay small; not what is under way.
   void forget();
+  // Brackets around progress(); calls at any other time are breaches.
+  void enter_progress() { is_in_progress_ = true; }
+  void leave_progress() { is_in_progress_ = false; }
   // What the transport did against the rules; empty if all is well.
   const std::vector<std::string>& breaches() const { return breaches_; }
 
@@ -61,11 +64,13 @@ class RecordingSink final : public Sink {
   };
   std::vector<Arriving>::iterator find(Endpoint& from, const SliceHeader& header, Landing::How how);
   void breach(Endpoint& endpoint, const char* what);
+  void check_call(Endpoint& endpoint);
   void record(Event event);
 
   std::vector<Event> events_;
   std::size_t counts_[5] = {};
   std::size_t question_count_ = 0;
+  bool is_in_progress_ = false;
   std::vector<Arriving> arriving_;
   std::vector<int> lost_peers_;
   std::vector<std::string> breaches_;
