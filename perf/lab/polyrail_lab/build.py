@@ -9,7 +9,7 @@ import time
 
 from . import hosts, wires
 from .errors import LabError
-from .lab import STATE_ROOT, new_link
+from .lab import new_link
 from .system import CLONE_NEWNET, batch, command, in_child, quiet_command, setns
 
 # Rails never mix, and nobody but the programs under test talks.
@@ -158,7 +158,10 @@ def _wait_for_carrier(lab, patience_s=5.0):
 
 
 def down(lab):
-    """Remove the lab's processes, links, namespaces, mounts and files; harmless if it is not up."""
+    """Remove processes, links, namespaces, mounts and files; harmless if the lab is not up.
+
+    The caller holds the lab's lock.
+    """
     _end_processes(lab)
     for namespace in lab.namespaces():
         # Links first: a veth pair goes at once even if something still holds the namespace.
@@ -172,10 +175,11 @@ def down(lab):
     for point in reversed(mounts):
         if point.startswith(lab.directory + "/"):
             command("umount", point)
-    if os.path.isdir(lab.directory):
-        shutil.rmtree(lab.directory)
-    with contextlib.suppress(OSError):
-        os.rmdir(STATE_ROOT)  # stays while there are other labs
+    for entry in os.scandir(lab.directory):  # the directory itself goes with the lock on it
+        if entry.is_dir():
+            shutil.rmtree(entry.path)
+        else:
+            os.unlink(entry.path)
     lab.spec, lab.links, lab.carried, lab.is_up = None, [], {}, False
 
 

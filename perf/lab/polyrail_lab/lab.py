@@ -58,22 +58,30 @@ class Lab:
 
     @contextlib.contextmanager
     def locked(self):
-        """One command at a time changes labs; the lock ends with the process."""
-        while True:
-            os.makedirs(STATE_ROOT, exist_ok=True)
-            with contextlib.suppress(FileNotFoundError):
-                descriptor = os.open(STATE_ROOT, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                fcntl.flock(descriptor, fcntl.LOCK_EX)
-                # The last lab's end removes the directory: a lock on the old one locks nothing.
-                if os.path.isdir(STATE_ROOT) and os.path.samestat(
-                    os.fstat(descriptor), os.stat(STATE_ROOT)
-                ):
-                    break
-                os.close(descriptor)
+        """One command at a time changes a lab; the lock ends with the process.
+
+        The lock is on the lab's directory, which goes when the lab does.
+        """
+        descriptor = self._lock()
         try:
             yield self
         finally:
+            for directory in (self.directory, STATE_ROOT):
+                with contextlib.suppress(OSError):
+                    os.rmdir(directory)  # stays while something is in it
             os.close(descriptor)
+
+    def _lock(self):
+        while True:
+            with contextlib.suppress(FileNotFoundError):  # removed by another command meanwhile
+                os.makedirs(self.directory, exist_ok=True)
+                descriptor = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+                fcntl.flock(descriptor, fcntl.LOCK_EX)
+                # A lock on a directory that has been removed while we waited locks nothing.
+                with contextlib.suppress(FileNotFoundError):
+                    if os.path.samestat(os.fstat(descriptor), os.stat(self.directory)):
+                        return descriptor
+                os.close(descriptor)
 
     def load(self):
         """Read the state file if there is one; `is_up` says so."""
