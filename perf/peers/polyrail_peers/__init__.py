@@ -1,0 +1,1 @@
+"""Runs peers on the same rails in turn and shows what each reaches."""

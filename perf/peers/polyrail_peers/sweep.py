@@ -1,0 +1,132 @@
+"""The comparison over sizes: peers take turns, so that all meet the same state of the machine."""
+
+import dataclasses
+import statistics
+
+from .launch import wait_until_quiet
+from .progress import Progress
+
+
+@dataclasses.dataclass
+class Plan:
+    """What each launch does."""
+
+    sizes: list
+    budget_s: float = 0.15
+
+    def arguments(self):
+        return ["--sizes", ",".join(map(str, self.sizes)), "--budget", f"{self.budget_s:g}"]
+
+
+def bus_bytes(size, ranks):
+    """What all-reduce of `size` bytes must move through each rank's links, each way."""
+    return size * 2 * (ranks - 1) / ranks
+
+
+def rail_limit(lab):
+    """Bytes per second of all rails of the slowest host together."""
+    return min(sum(rates) for rates in lab.host_rates()) / 8
+
+
+def timeout_s(lab, plan):
+    """Enough for a peer that reaches a twentieth of the rails, and for its start."""
+    moved = sum(bus_bytes(size, lab.rank_count) for size in plan.sizes)
+    calls = 4
+    return 120 + 10 * plan.budget_s * len(plan.sizes) + calls * moved / (rail_limit(lab) / 20)
+
+
+def sweep(lab, peers, plan, runs, quiet_s):
+    """(measurements, launches): one measurement per peer, run and size."""
+    measurements, launches = [], []
+    progress = Progress(runs * len(peers))
+    for peer in peers:
+        peer.prepare(lab)
+    for run in range(runs):
+        for peer in peers[run % len(peers) :] + peers[: run % len(peers)]:
+            progress.show(f"run {run + 1} of {runs}: {peer.name}")
+            if quiet_s:
+                wait_until_quiet(quiet_s)
+            before = lab.sent_bytes()
+            outcome = peer.run(lab, plan, timeout_s(lab, plan))
+            lab.end_leftovers()
+            shares = _shares(before, lab.sent_bytes())
+            launches.append(
+                {
+                    "peer": peer.name,
+                    "run": run,
+                    "failure": outcome.failure,
+                    "seconds": outcome.seconds,
+                    "others": outcome.others,
+                    "rail_shares": shares,
+                }
+            )
+            if outcome.failure:
+                progress.note(f"{peer.name}, run {run + 1}: {outcome.failure}")
+            for record in outcome.records:
+                if "mean_us" in record and not record.get("wrong"):
+                    measurements.append(_measurement(lab, peer, run, record))
+    progress.end()
+    return measurements, launches
+
+
+def _shares(before, after):
+    sent = [last - first for first, last in zip(before, after)]
+    return [bytes_ / max(1, sum(sent)) for bytes_ in sent]
+
+
+def _measurement(lab, peer, run, record):
+    bytes_per_s = bus_bytes(record["bytes"], lab.rank_count) / (record["mean_us"] * 1e-6)
+    return {
+        "peer": peer.name,
+        "run": run,
+        **record,
+        "bus_gb_per_s": bytes_per_s / 1e9,
+        "percent": 100 * bytes_per_s / rail_limit(lab),
+    }
+
+
+def summarise(measurements, launches, peers):
+    """Per peer and size the median, least and greatest of each number; shares of the rails."""
+    summary = []
+    for peer in peers:
+        own = [each for each in measurements if each["peer"] == peer.name]
+        tries = [each for each in launches if each["peer"] == peer.name]
+        sizes = {}
+        for size in sorted({each["bytes"] for each in own}):
+            of_size = [each for each in own if each["bytes"] == size]
+            sizes[size] = {
+                key: _spread(of_size, key) for key in of_size[0] if _is_number(of_size, key)
+            }
+        good = [each for each in tries if not each["failure"]]
+        summary.append(
+            {
+                "peer": peer.name,
+                "what": peer.what,
+                "sizes": sizes,
+                "runs": len(tries),
+                "failed": len(tries) - len(good),
+                "failure": next((each["failure"] for each in tries if each["failure"]), ""),
+                "others": statistics.median(each["others"] for each in tries) if tries else 0,
+                "rail_shares": _median_shares(good),
+            }
+        )
+    return summary
+
+
+def _is_number(rows, key):
+    return key not in ("bytes", "run") and all(
+        isinstance(row.get(key), (int, float)) for row in rows
+    )
+
+
+def _spread(rows, key):
+    values = [row[key] for row in rows]
+    return {"median": statistics.median(values), "min": min(values), "max": max(values)}
+
+
+def _median_shares(launches):
+    if not launches:
+        return []
+    return [
+        statistics.median(column) for column in zip(*(each["rail_shares"] for each in launches))
+    ]

@@ -1,0 +1,119 @@
+"""Results as text within 100 columns, as CSV and as JSON."""
+
+import csv
+import json
+
+from .units import show_rate, show_size
+
+SMALL_BYTES = 64 << 10  # from here on the rails' rate counts, below it the time of a call
+_COLUMN = 10
+_NAME = 17
+_WIDTH = 100
+
+
+def heading(lab, runs):
+    rails = " + ".join(show_rate(rate) for rate in lab.rates)
+    besides = f" ({', '.join(lab.unequal)})" if lab.unequal else ""
+    return f"{lab.hosts} hosts, {lab.rank_count} ranks, rails {rails}{besides}, {runs} runs each"
+
+
+def sweep_text(summary, lab):
+    """Time of small calls, rate of large ones, and processor time."""
+    sizes = sorted({size for peer in summary for size in peer["sizes"]})
+    small = [size for size in sizes if size < SMALL_BYTES]
+    large = [size for size in sizes if size >= SMALL_BYTES]
+    parts = []
+    if lab.hosts == 1:
+        parts.append("Time of one call, us: median (least-greatest)")
+        parts += _grid(summary, sizes, lambda cell: _range(cell["mean_us"], _show_us))
+        parts.append("Bus bandwidth, GB/s:")
+        parts += _grid(summary, large, lambda cell: _range(cell["bus_gb_per_s"], "{:.2f}".format))
+    else:
+        parts.append("Time of one call, us: median (least-greatest)")
+        parts += _grid(summary, small, lambda cell: _range(cell["mean_us"], _show_us))
+        parts.append("Bus bandwidth, per cent of the rails' rates (headers leave 99.3):")
+        parts += _grid(summary, large, lambda cell: _range(cell["percent"], "{:.0f}".format))
+        parts.append("Bytes per rail of host 0:")
+        parts += _shares(summary, lab)
+    parts.append("Processor time per call, us: all ranks / the whole machine, with interrupts")
+    parts += _grid(summary, sizes, _processor)
+    return "\n".join(parts)
+
+
+def _show_us(value):
+    return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
+
+
+def _range(spread, show):
+    """'99 (97-99)', or only the median if all runs agree."""
+    middle, least, most = (show(spread[key]) for key in ("median", "min", "max"))
+    return middle if least == most else f"{middle} ({least}-{most})"
+
+
+def _processor(cell):
+    if "processor_us" not in cell:
+        return "-"
+    return f"{_short(cell['processor_us']['median'])} / {_short(cell['machine_busy_us']['median'])}"
+
+
+def _short(us):
+    return f"{us / 1e6:.1f}s" if us >= 1e6 else f"{us / 1e3:.1f}m" if us >= 1e3 else f"{us:.1f}"
+
+
+def _grid(summary, sizes, show):
+    """One row per peer; as many columns as fit, then the next block of columns."""
+    lines = []
+    cells = {
+        (peer["peer"], size): show(peer["sizes"][size]) if size in peer["sizes"] else "-"
+        for peer in summary
+        for size in sizes
+    }
+    widths = {
+        size: max(_COLUMN, len(show_size(size)), *(len(cells[p["peer"], size]) for p in summary))
+        + 1
+        for size in sizes
+    }
+    left = list(sizes)
+    while left:
+        block = []
+        while left and _NAME + sum(widths[size] for size in [*block, left[0]]) <= _WIDTH:
+            block.append(left.pop(0))
+        if not block:
+            block.append(left.pop(0))
+        lines.append("  " + f"{'peer':<{_NAME - 2}}" + _row(block, widths, show_size))
+        for peer in summary:
+            cell = lambda size: cells[peer["peer"], size]  # noqa: E731,B023
+            lines.append("  " + f"{peer['peer']:<{_NAME - 2}}" + _row(block, widths, cell))
+        lines.append("")
+    return lines
+
+
+def _row(block, widths, text_of):
+    return "".join(f"{text_of(size):>{widths[size]}}" for size in block)
+
+
+def _shares(summary, lab):
+    lines = []
+    for peer in summary:
+        shares = "  ".join(
+            f"rail{rail} {100 * share:3.0f} %" for rail, share in enumerate(peer["rail_shares"])
+        )
+        failed = f"{peer['failed']} of {peer['runs']} runs failed: " if peer["failed"] else ""
+        others = f"others {peer['others']:.1f} processors" if peer["others"] >= 0.15 else ""
+        notes = "; ".join(text for text in (failed + peer["failure"], others) if text)
+        lines.append(f"  {peer['peer']:<{_NAME - 2}} {shares}   {notes}"[:_WIDTH].rstrip())
+    return [*lines, ""]
+
+
+def write_csv(path, rows):
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def write_json(path, content):
+    with open(path, "w") as file:
+        json.dump(content, file, indent=1)
+        file.write("\n")
