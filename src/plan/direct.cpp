@@ -11,42 +11,39 @@ DoneSteps direct(PlanBuilder& builder, const Piece& piece) {
       piece.weights.empty() ? cut_evenly(piece.range, n, builder.element_bytes())
                             : cut_by_weight(piece.range, piece.weights, builder.element_bytes());
 
-  // Reduce-scatter. The owner adds what comes in the order in which it is expected: the rank just
-  // below it sends to it first.
-  std::vector<StepList> sums(n);                                         // by owner
-  std::vector<std::vector<StepList>> puts(n, std::vector<StepList>(n));  // [from][owner]
+  // Reduce-scatter. The owner adds what comes in the order in which it is expected: the member
+  // just below it sends to it first.
+  std::vector<Held> sums(n);                                                // by owner
+  std::vector<std::vector<StepList>> held_by(n, std::vector<StepList>(n));  // [from][owner]
+  for (int owner = 0; owner < n; ++owner) {
+    sums[owner] = {piece.data(owner, parts[owner]), piece.members[owner].after};
+  }
   for (int distance = 1; distance < n; ++distance) {
     for (int from = 0; from < n; ++from) {
       const int owner = (from + distance) % n;
       const Range& part = parts[owner];
       if (part.bytes == 0) continue;
-      const Member& receiver = piece.members[owner];
       const Member& sender = piece.members[from];
+      const Slice landing = landing_slice(builder, piece, owner, part, distance == 1);
+      const auto moved =
+          send(builder, piece, from, owner, {piece.data(from, part), sender.after}, landing);
+      if (sender.is_overwritten()) held_by[from][owner].push_back(moved.put);
       const Slice total = output_slice(part);
-      const bool is_first = distance == 1;
-      const Slice landing =
-          is_first && !receiver.is_in_place ? total : builder.allocate(receiver.rank, part.bytes);
-      const auto moved = builder.transfer(sender.rank, receiver.rank,
-                                          piece.route.between(sender.rank, receiver.rank),
-                                          piece.data(from, part), landing, sender.after);
-      if (sender.is_in_place) puts[from][owner].push_back(moved.put);
-      StepList after = is_first ? receiver.after : sums[owner];
-      after.push_back(moved.wait);
-      sums[owner] = {builder.reduce(receiver.rank, is_first ? piece.data(owner, part) : total,
-                                    landing, total, distance == n - 1, std::move(after))};
+      sums[owner] = {total,
+                     {builder.reduce(piece.members[owner].rank, sums[owner].at, landing, total,
+                                     distance == n - 1, join(sums[owner].ready, {moved.wait}))}};
     }
   }
 
   // All-gather.
-  DoneSteps done = sums;
+  DoneSteps done(n);
+  for (int owner = 0; owner < n; ++owner) done[owner] = sums[owner].ready;
   for (int distance = 1; distance < n; ++distance) {
     for (int owner = 0; owner < n; ++owner) {
       const int to = (owner + distance) % n;
-      const Range& part = parts[owner];
-      if (part.bytes == 0) continue;
-      const Arrival arrival = deliver(builder, piece, owner, to, part, output_slice(part),
-                                      sums[owner], puts[to][owner]);
-      done[to].push_back(arrival.done);
+      if (parts[owner].bytes == 0) continue;
+      done[to].push_back(
+          deliver(builder, piece, owner, to, parts[owner], sums[owner], held_by[to][owner]).done);
     }
   }
   return done;

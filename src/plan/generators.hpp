@@ -1,9 +1,9 @@
 // The generators: each writes the steps by which the members of a piece reduce it, every member
 // ending with the result in its output. In the comments n is the number of members, S the bytes of
-// the piece, T(x) the time of x bytes over the rail.
+// the piece.
 //
 // Every element is reduced in the same operand order for all members, so results are equal to the
-// last bit. Chunks, several planes and levels of hosts are made of these by compose.hpp.
+// last bit. Chunks and several planes are made of these by compose.hpp.
 #pragma once
 
 #include <span>
@@ -16,26 +16,77 @@ namespace polyrail {
 
 // By member: the steps after which the result is in its output.
 using DoneSteps = std::vector<StepList>;
+using Generate = DoneSteps (*)(PlanBuilder& builder, const Piece& piece);
 
 // Everybody puts its whole contribution to everybody and reduces on its own.
-// Time T(S) for n = 2, else one latency and (n-1)S through each rail; each rank sends (n-1)S.
-// Scratch (n-2)S, in place (n-1)S. Best for tiny messages, and at any size for two ranks.
+// One latency; each rank sends (n-1)S. Scratch (n-2)S, in place (n-1)S.
+// Best for tiny messages, and for two ranks at any size.
 DoneSteps one_shot(PlanBuilder& builder, const Piece& piece);
 
 // As one_shot, but puts leave from a copy of the contribution, so that an in-place result need not
-// wait until they are acknowledged. S more scratch. Best for tiny in-place messages.
+// wait until they are acknowledged. S more scratch. Best for small in-place messages.
 DoneSteps one_shot_staged(PlanBuilder& builder, const Piece& piece);
 
 // Each member owns a part of the range: it gets that part from everybody, reduces it, and puts the
 // result to everybody. For n = 2 the same as one_shot.
-// Two latencies; each rank sends (1 + w(n-2))S with w its weight, 2S(n-1)/n if all are equal.
+// Two latencies; a rank that owns the part w sends (1 + w(n-2))S, 2S(n-1)/n if all own the same.
 // Scratch S(n-2)/n, in place 2S(n-1)/n. Best for middle sizes, and for large ones over unequal
-// hosts: with fitting weights it reaches the limit of such hosts.
+// hosts, whose limit it reaches with fitting parts.
 DoneSteps direct(PlanBuilder& builder, const Piece& piece);
 
 // Partial sums of n blocks travel round the ring, then the results do.
 // 2(n-1) latencies; each rank sends 2S(n-1)/n, and only to its neighbour. Scratch S(n-2)/n, in
 // place S. Best for large messages over equal hosts.
 DoneSteps ring(PlanBuilder& builder, const Piece& piece);
+
+// Pairs at distance 1, 2, 4, ... exchange their sums so far.
+// log2 n latencies, each rank sends S log2 n; for other n than powers of two two latencies and at
+// most 2S more. Scratch about S log2 n. Best for small messages among many ranks.
+DoneSteps recursive_doubling(PlanBuilder& builder, const Piece& piece);
+
+// Pairs at distance n/2, n/4, ... exchange halves of what they still have, then the results
+// come back the other way.
+// 2 log2 n latencies, each rank sends 2S(n-1)/n; for other n than powers of two two latencies and
+// 2S more. Scratch S(n-1)/n, in place S/2 more. Best for middle sizes among many ranks.
+DoneSteps halving_doubling(PlanBuilder& builder, const Piece& piece);
+
+// Sums go up a binary tree to the first member, the result comes down.
+// 2 log2 n latencies; a rank sends S for its parent and S for each of at most two children.
+// Scratch 2S. With chunks over two trees in which nobody has children twice each rank sends 2S.
+// Best for middle sizes among very many ranks, and where slow hosts can be leaves.
+DoneSteps tree(PlanBuilder& builder, const Piece& piece);
+
+// Ranks of one host reduce among themselves, one rank for each slice of the range; the ranks that
+// own the same slice run `across` over the hosts; the results go round inside each host. With
+// `uses_all_ranks` the slices are spread over all ranks of the largest host, else there is one.
+// `hosts`: by member, a number for each host; at least two are different.
+// Two latencies of the host-local rail more than `across`. A host sends what a rank would send in
+// `across` alone. Scratch about 2S for a host's slices. Best for several ranks per host.
+DoneSteps two_level(PlanBuilder& builder, const Piece& piece, const std::vector<int>& hosts,
+                    Generate across, bool uses_all_ranks);
+
+// What time a generator takes on rails that are all alike: `latencies` times the latency of the
+// rail, and for each of `loads` as many messages one after the other through each rank's rail.
+struct CostShape {
+  struct Load {
+    double message_count = 0;
+    double fraction = 0;  // of the bytes of the piece, in each message
+  };
+  double latencies = 0;
+  std::vector<Load> loads;
+};
+
+struct GeneratorInfo {
+  std::string_view name;
+  Generate generate;
+  CostShape (*cost_shape)(int member_count);
+  bool wants_weights;     // reduces parts of any size: unequal hosts get unequal ones
+  bool wants_mirror;      // every second chunk runs with the members in reverse order
+  std::string_view idea;  // for people
+};
+
+// All but two_level, which is built over these.
+std::span<const GeneratorInfo> generators();
+const GeneratorInfo* find_generator(std::string_view name);
 
 }  // namespace polyrail

@@ -1,7 +1,5 @@
 // All-to-all exchange of whole contributions.
 
-#include <optional>
-
 #include "src/plan/generators.hpp"
 
 namespace polyrail {
@@ -11,20 +9,19 @@ DoneSteps exchange(PlanBuilder& builder, const Piece& piece, bool is_staged) {
   const int n = piece.member_count();
   if (piece.range.bytes == 0) return DoneSteps(n);
 
-  struct Operand {
-    Slice at;
-    StepList ready;
-  };
-  std::vector<std::vector<Operand>> operands(n, std::vector<Operand>(n));  // [holder][from]
-  std::vector<Operand> source(n);
-  std::vector<StepList> puts(n);
+  std::vector<std::vector<Held>> operands(n, std::vector<Held>(n));  // [holder][from]
+  std::vector<Held> source(n);
+  std::vector<StepList> held_by(n);
   for (int i = 0; i < n; ++i) {
     const Member& member = piece.members[i];
     operands[i][i] = {member.data, member.after};
     source[i] = operands[i][i];
     if (is_staged) {
       const Slice staged = builder.allocate(member.rank, piece.range.bytes);
-      source[i] = {staged, {builder.copy(member.rank, member.data, staged, false, member.after)}};
+      const StepIndex copied =
+          builder.copy(member.rank, member.data, staged, /*is_final=*/false, member.after);
+      source[i] = {staged, {copied}};
+      if (member.is_overwritten()) held_by[i].push_back(copied);
     }
   }
   // The first operand from elsewhere may land in the output, where the sum then grows.
@@ -32,34 +29,26 @@ DoneSteps exchange(PlanBuilder& builder, const Piece& piece, bool is_staged) {
   for (int distance = 1; distance < n; ++distance) {
     for (int from = 0; from < n; ++from) {
       const int to = (from + distance) % n;
-      const Member& receiver = piece.members[to];
-      const bool lands_in_output = from == first_remote(to) && !receiver.is_in_place;
-      const Slice target = lands_in_output ? output_slice(piece.range)
-                                           : builder.allocate(receiver.rank, piece.range.bytes);
-      const int sender = piece.members[from].rank;
-      const auto moved =
-          builder.transfer(sender, receiver.rank, piece.route.between(sender, receiver.rank),
-                           source[from].at, target, source[from].ready);
-      operands[to][from] = {target, {moved.wait}};
-      if (!is_staged) puts[from].push_back(moved.put);
+      const Slice landing =
+          landing_slice(builder, piece, to, piece.range, from == first_remote(to));
+      const auto moved = send(builder, piece, from, to, source[from], landing);
+      operands[to][from] = {landing, {moved.wait}};
+      if (piece.members[from].is_overwritten() && !is_staged) held_by[from].push_back(moved.put);
     }
   }
 
   DoneSteps done(n);
   for (int i = 0; i < n; ++i) {
-    const Member& member = piece.members[i];
-    Operand sum = operands[i][0];
+    Held sum = operands[i][0];
     for (int from = 1; from < n; ++from) {
-      const Operand& next = operands[i][from];
+      const Held& next = operands[i][from];
       const bool is_last = from == n - 1;
-      // In place the sum must not grow over the contribution before that has been put.
-      const Slice target = is_last || !member.is_in_place ? output_slice(piece.range)
-                                                          : operands[i][first_remote(i)].at;
+      // In place the sum grows in scratch until the contribution has been put.
+      const Slice target = is_last ? output_slice(piece.range) : operands[i][first_remote(i)].at;
       StepList after = join(sum.ready, next.ready);
-      if (is_last && member.is_in_place) after = join(after, puts[i]);
-      const StepIndex reduced =
-          builder.reduce(member.rank, sum.at, next.at, target, is_last, std::move(after));
-      sum = {target, {reduced}};
+      if (is_last) after = join(std::move(after), held_by[i]);
+      sum = {target,
+             {builder.reduce(piece.members[i].rank, sum.at, next.at, target, is_last, after)}};
     }
     done[i] = sum.ready;
   }

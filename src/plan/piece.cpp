@@ -14,11 +14,12 @@ Slice Piece::data(int member, const Range& part) const {
   return {whole.space, whole.offset_bytes + (part.offset_bytes - range.offset_bytes), part.bytes};
 }
 
-Piece piece_of_inputs(const CollectiveSpec& spec, const Range& range, const Route& route) {
+Piece piece_of_inputs(const CollectiveSpec& spec, const Range& range, const Route& route,
+                      const std::vector<int>& ranks) {
   Piece piece;
   piece.range = range;
   piece.route = route;
-  for (int rank = 0; rank < spec.rank_count; ++rank) {
+  for (const int rank : ranks) {
     Member member;
     member.rank = rank;
     member.data = {Space::kInput, range.offset_bytes, range.bytes};
@@ -32,23 +33,31 @@ Slice output_slice(const Range& range) {
   return {Space::kOutput, range.offset_bytes, range.bytes};
 }
 
+PlanBuilder::Transfer send(PlanBuilder& builder, const Piece& piece, int from, int to,
+                           const Held& held, const Slice& landing) {
+  return builder.transfer(piece.members[from].rank, piece.members[to].rank, piece.plane(from, to),
+                          held.at, landing, held.ready);
+}
+
+Slice landing_slice(PlanBuilder& builder, const Piece& piece, int member, const Range& part,
+                    bool may_use_output) {
+  if (may_use_output && !piece.members[member].is_in_place) return output_slice(part);
+  return builder.allocate(piece.members[member].rank, part.bytes);
+}
+
 Arrival deliver(PlanBuilder& builder, const Piece& piece, int from, int to, const Range& part,
-                const Slice& source, const StepList& after, const StepList& held_by) {
-  const int sender = piece.members[from].rank;
-  const int receiver = piece.members[to].rank;
-  const int plane = piece.route.between(sender, receiver);
+                const Held& source, const StepList& held_by) {
   if (held_by.empty()) {
     const Slice target = output_slice(part);
-    const auto moved = builder.transfer(sender, receiver, plane, source, target, after);
-    return {target, moved.wait, moved.wait};
+    const StepIndex wait = send(builder, piece, from, to, source, target).wait;
+    return {target, wait, wait};
   }
+  const int receiver = piece.members[to].rank;
   const Slice landing = builder.allocate(receiver, part.bytes);
-  const auto moved = builder.transfer(sender, receiver, plane, source, landing, after);
-  StepList copy_after = held_by;
-  copy_after.push_back(moved.wait);
-  const StepIndex copied =
-      builder.copy(receiver, landing, output_slice(part), /*is_final=*/false, copy_after);
-  return {landing, moved.wait, copied};
+  const StepIndex wait = send(builder, piece, from, to, source, landing).wait;
+  const StepIndex copied = builder.copy(receiver, landing, output_slice(part), /*is_final=*/false,
+                                        join({wait}, held_by));
+  return {landing, wait, copied};
 }
 
 }  // namespace polyrail

@@ -24,9 +24,11 @@ struct Member {
   int rank = 0;
   Slice data;      // the contribution, as long as the piece's range
   StepList after;  // steps of this rank after which data may be read
-  // The data lies where the result goes (in-place call): bytes that were put from there must stay
-  // until that put is done.
+  // In-place call: this rank still reads the place of the result until it has used its data.
   bool is_in_place = false;
+
+  // The data itself lies where the result goes: it must stay there until its puts are done.
+  bool is_overwritten() const { return is_in_place && data.space != Space::kScratch; }
 };
 
 // All members end with the same result in their outputs, at `range`.
@@ -38,14 +40,31 @@ struct Piece {
   std::vector<double> weights;
 
   int member_count() const { return static_cast<int>(members.size()); }
+  int plane(int from, int to) const { return route.between(members[from].rank, members[to].rank); }
   // The part of a member's contribution that belongs to `part` of the vector.
   Slice data(int member, const Range& part) const;
 };
 
-// A piece in which all ranks take part with their input.
-Piece piece_of_inputs(const CollectiveSpec& spec, const Range& range, const Route& route);
+// A piece whose members take part with their input.
+Piece piece_of_inputs(const CollectiveSpec& spec, const Range& range, const Route& route,
+                      const std::vector<int>& ranks);
 
 Slice output_slice(const Range& range);
+
+// Bytes and the steps after which they may be read.
+struct Held {
+  Slice at;
+  StepList ready;
+};
+
+// Puts `held` from member `from` to `landing` at member `to`.
+PlanBuilder::Transfer send(PlanBuilder& builder, const Piece& piece, int from, int to,
+                           const Held& held, const Slice& landing);
+
+// Where a contribution for `part` may land at `member`: in the output, if the member's own data is
+// not there and `may_use_output`, else in new scratch.
+Slice landing_slice(PlanBuilder& builder, const Piece& piece, int member, const Range& part,
+                    bool may_use_output);
 
 // Finished bytes on their way into the output of a member.
 struct Arrival {
@@ -54,10 +73,10 @@ struct Arrival {
   StepIndex done;  // the step after which they are in the output
 };
 
-// Puts the finished bytes of `part` from `source` at member `from` into the output of member `to`.
+// Puts the finished bytes of `part` in `source` at member `from` into the output of member `to`.
 // `held_by`: puts of `to` whose source is overwritten by that. The sender cannot see when they are
 // done, so if there are any the bytes land in scratch and the receiver copies them.
 Arrival deliver(PlanBuilder& builder, const Piece& piece, int from, int to, const Range& part,
-                const Slice& source, const StepList& after, const StepList& held_by);
+                const Held& source, const StepList& held_by);
 
 }  // namespace polyrail

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <limits>
 
-#include "src/plan/generators.hpp"
+#include "src/plan/costs.hpp"
+#include "src/plan/routes.hpp"
+#include "src/plan/simulate.hpp"
+#include "src/plan/study.hpp"
 
 namespace polyrail {
 namespace {
@@ -32,24 +35,6 @@ Status check_arguments(const Topology& topology, const CollectiveSpec& spec) {
   return ok();
 }
 
-double rate(const Topology& topology, int plane) {
-  double slowest = std::numeric_limits<double>::infinity();
-  for (int rank = 0; rank < topology.rank_count(); ++rank) {
-    const CostCurve& curve = topology.rail(rank, plane)->curve;
-    slowest = std::min(slowest, curve.is_empty() ? 1e9 : curve.bytes_per_s());
-  }
-  return std::min(slowest, 1e15);
-}
-
-bool joins_all(const Topology& topology, int plane) {
-  for (int a = 0; a < topology.rank_count(); ++a) {
-    for (int b = a + 1; b < topology.rank_count(); ++b) {
-      if (!topology.joins(plane, a, b)) return false;
-    }
-  }
-  return true;
-}
-
 Plan plan_of_one(const CollectiveSpec& spec) {
   PlanBuilder builder(spec, 0);
   if (spec.bytes() > 0 && !spec.is_in_place) {
@@ -64,45 +49,55 @@ Plan plan_of_one(const CollectiveSpec& spec) {
 Result<Plan> make_plan(const Topology& topology, const CollectiveSpec& spec,
                        const PlanOptions& options) {
   if (Status status = check_arguments(topology, spec); !status.is_ok()) return status;
-  if (spec.rank_count == 1) return plan_of_one(spec);
-  PlanBuilder builder(spec, topology.plane_count());
-  std::vector<int> planes;
-  std::vector<double> rates;
-  for (int plane = 0; plane < topology.plane_count(); ++plane) {
-    if (!joins_all(topology, plane)) continue;
-    planes.push_back(plane);
-    rates.push_back(rate(topology, plane));
+  Plan plan;
+  if (spec.rank_count == 1) {
+    plan = plan_of_one(spec);
+    plan.predicted_us = simulate(plan, topology).total_us;
+  } else {
+    Result<Study> studied = study(topology, spec, options);
+    if (!studied.is_ok()) return studied.status();
+    plan = std::move(studied.value().plan);
   }
-  if (planes.empty()) return bad("no plane joins all ranks");
-  if (spec.bytes() < 65536) {
-    const auto best = std::max_element(rates.begin(), rates.end()) - rates.begin();
-    planes = {planes[best]};
-    rates = {rates[best]};
-  }
-  std::string algorithm = options.algorithm;
-  if (algorithm.empty()) {
-    algorithm = spec.rank_count == 2 || spec.bytes() < 65536 ? "direct" : "ring";
-  }
-  if (algorithm != "ring" && algorithm != "direct" && algorithm != "one_shot") {
-    return bad("unknown algorithm \"" + algorithm + "\"");
-  }
-  const std::vector<Range> shares =
-      cut_by_weight({0, spec.bytes()}, rates, builder.element_bytes());
-  for (std::size_t i = 0; i < planes.size(); ++i) {
-    const Piece piece = piece_of_inputs(spec, shares[i], Route::over(planes[i], spec.rank_count));
-    if (algorithm == "ring") {
-      ring(builder, piece);
-    } else if (algorithm == "direct") {
-      direct(builder, piece);
-    } else {
-      one_shot(builder, piece);
-    }
-  }
-  return std::move(builder).take(algorithm);
+  plan.limit_us = limit_us(topology, spec);
+  return plan;
 }
 
-double limit_us(const Topology&, const CollectiveSpec&) {
-  return 0;
+double limit_us(const Topology& topology, const CollectiveSpec& spec) {
+  const auto bytes = static_cast<double>(spec.bytes());
+  if (bytes == 0) return 0;
+  if (spec.rank_count == 1) {
+    return spec.is_in_place ? 0 : bytes * 1e6 / copy_rate(topology.host_of(0));
+  }
+  // The ends between which bytes must move: hosts, or the ranks of the only host.
+  const bool is_across = is_across_hosts(topology);
+  const bool has_local = !is_across && [&] {
+    for (const Rail& rail : topology.host_of(0).rails) {
+      if (is_host_local(rail.kind) && rail.plane >= 0) return true;
+    }
+    return false;
+  }();
+  std::vector<bool> is_seen(topology.hosts.size(), false);
+  double least = std::numeric_limits<double>::infinity();
+  double latency_us = std::numeric_limits<double>::infinity();
+  double sum = 0;
+  int end_count = 0;
+  for (const int host : topology.rank_hosts) {
+    if (is_across && is_seen[host]) continue;
+    is_seen[host] = true;
+    double rate = 0;
+    for (const Rail& rail : topology.hosts[host].rails) {
+      if (rail.plane < 0 || is_host_local(rail.kind) != has_local) continue;
+      const RailCost cost(rail);
+      rate += cost.bytes_per_s();
+      latency_us = std::min(latency_us, cost.latency_us());
+    }
+    least = std::min(least, rate);
+    sum += rate;
+    ++end_count;
+  }
+  if (!(least > 0)) return 0;
+  const double rate = std::min(least, sum / (2.0 * (end_count - 1)));
+  return latency_us + bytes * 1e6 / rate;
 }
 
 std::string explain(const Plan& plan, const Topology&, const PlanOptions&) {

@@ -8,10 +8,6 @@ DoneSteps ring(PlanBuilder& builder, const Piece& piece) {
   const int n = piece.member_count();
   const std::vector<Range> blocks = cut_evenly(piece.range, n, builder.element_bytes());
 
-  struct Held {
-    Slice at;
-    StepList ready;
-  };
   std::vector<Held> held(n);  // by member: the block it sends next
   std::vector<StepList> first_puts(n);
   for (int i = 0; i < n; ++i) held[i] = {piece.data(i, blocks[i]), piece.members[i].after};
@@ -24,16 +20,10 @@ DoneSteps ring(PlanBuilder& builder, const Piece& piece) {
       const int to = (i + 1) % n;
       const Range& block = blocks[(i - hop + n) % n];
       if (block.bytes == 0) continue;
-      const Member& sender = piece.members[i];
-      const Member& receiver = piece.members[to];
-      const Slice landing = is_last && !receiver.is_in_place
-                                ? output_slice(block)
-                                : builder.allocate(receiver.rank, block.bytes);
-      const auto moved = builder.transfer(sender.rank, receiver.rank,
-                                          piece.route.between(sender.rank, receiver.rank),
-                                          held[i].at, landing, held[i].ready);
-      if (hop == 0 && sender.is_in_place) first_puts[i].push_back(moved.put);
-      received[to] = {landing, join(receiver.after, {moved.wait})};
+      const Slice landing = landing_slice(builder, piece, to, block, is_last);
+      const auto moved = send(builder, piece, i, to, held[i], landing);
+      if (hop == 0 && piece.members[i].is_overwritten()) first_puts[i].push_back(moved.put);
+      received[to] = {landing, join(piece.members[to].after, {moved.wait})};
     }
     for (int i = 0; i < n; ++i) {
       const Range& block = blocks[(i - 1 - hop + n) % n];
@@ -55,8 +45,8 @@ DoneSteps ring(PlanBuilder& builder, const Piece& piece) {
       const int to = (i + 1) % n;
       const Range& block = blocks[(i + 1 - hop + n) % n];
       if (block.bytes == 0) continue;
-      const Arrival arrival = deliver(builder, piece, i, to, block, held[i].at, held[i].ready,
-                                      hop == 0 ? first_puts[to] : StepList{});
+      const Arrival arrival =
+          deliver(builder, piece, i, to, block, held[i], hop == 0 ? first_puts[to] : StepList{});
       received[to] = {arrival.at, {arrival.wait}};
       done[to].push_back(arrival.done);
     }

@@ -148,7 +148,9 @@ TEST_P(BrokenPlans, AreRefusedWhenAStepIsLeftOut) {
   });
 }
 
-INSTANTIATE_TEST_SUITE_P(Each, BrokenPlans, ::testing::Values("one_shot", "direct", "ring"),
+INSTANTIATE_TEST_SUITE_P(Each, BrokenPlans,
+                         ::testing::Values("one_shot", "one_shot_staged", "direct", "ring",
+                                           "recursive_doubling", "halving_doubling", "tree"),
                          [](const ::testing::TestParamInfo<std::string>& one) {
                            std::string text;
                            for (const char c : one.param) text += std::isalnum(c) != 0 ? c : '_';

@@ -1,0 +1,75 @@
+#include "src/plan/compose.hpp"
+
+#include <algorithm>
+
+#include "src/base/assert.hpp"
+
+namespace polyrail {
+namespace {
+
+constexpr std::string_view kTwoLevelPrefix = "two_level(";
+constexpr std::string_view kLeadersPrefix = "leaders(";
+
+}  // namespace
+
+std::string Algorithm::name() const {
+  const std::string inner(generator->name);
+  switch (levels) {
+    case Levels::kOne:
+      return inner;
+    case Levels::kTwo:
+      return std::string(kTwoLevelPrefix) + inner + ")";
+    case Levels::kLeaders:
+      return std::string(kLeadersPrefix) + inner + ")";
+  }
+  return inner;
+}
+
+Result<Algorithm> parse_algorithm(std::string_view text) {
+  Algorithm algorithm;
+  std::string_view inner = text;
+  for (const auto& [prefix, levels] : {std::pair{kTwoLevelPrefix, Algorithm::Levels::kTwo},
+                                       std::pair{kLeadersPrefix, Algorithm::Levels::kLeaders}}) {
+    if (text.starts_with(prefix) && text.ends_with(")")) {
+      inner = text.substr(prefix.size(), text.size() - prefix.size() - 1);
+      algorithm.levels = levels;
+    }
+  }
+  algorithm.generator = find_generator(inner);
+  if (algorithm.generator != nullptr) return algorithm;
+  std::string known;
+  for (const GeneratorInfo& info : generators()) known += " " + std::string(info.name);
+  return Status(StatusCode::kInvalidArgument, "there is no algorithm \"" + std::string(text) +
+                                                  "\"; there are" + known +
+                                                  ", and two_level(X) and leaders(X) over them");
+}
+
+Plan compose(const CollectiveSpec& spec, int plane_count, const Recipe& recipe) {
+  PR_ASSERT(recipe.chunk_count >= 1 && recipe.algorithm.generator != nullptr);
+  PlanBuilder builder(spec, plane_count);
+  const GeneratorInfo& generator = *recipe.algorithm.generator;
+  for (const Strand& strand : recipe.strands) {
+    const std::vector<Range> chunks =
+        cut_evenly(strand.range, recipe.chunk_count, builder.element_bytes());
+    for (std::size_t c = 0; c < chunks.size(); ++c) {
+      if (chunks[c].bytes == 0) continue;
+      std::vector<int> ranks = recipe.ranks;
+      if (generator.wants_mirror && c % 2 == 1) std::reverse(ranks.begin(), ranks.end());
+      Piece piece = piece_of_inputs(spec, chunks[c], strand.route, ranks);
+      std::vector<int> hosts;
+      for (const int rank : ranks) {
+        if (!strand.weights.empty()) piece.weights.push_back(strand.weights[rank]);
+        hosts.push_back(recipe.hosts[rank]);
+      }
+      if (recipe.algorithm.levels == Algorithm::Levels::kOne) {
+        generator.generate(builder, piece);
+      } else {
+        two_level(builder, piece, hosts, generator.generate,
+                  recipe.algorithm.levels == Algorithm::Levels::kTwo);
+      }
+    }
+  }
+  return std::move(builder).take(recipe.algorithm.name());
+}
+
+}  // namespace polyrail
