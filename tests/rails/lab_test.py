@@ -66,6 +66,12 @@ class Hosts(unittest.TestCase):
                 inner = (LAB_PROGRAM, "rsh", "-l", "root", target, "hostname; echo $LAB_HOST")
                 self.assertEqual(lab.must("exec", "h0", "--", *inner).split(), [target, target[1:]])
 
+    def test_have_ipv6_addresses_if_asked_for(self):
+        with Lab("--ipv6", "--hosts", "3") as lab:
+            self.assertIn("fd77:0:0:1::2/64", lab.must("exec", "h1", "--", "ip", "-6", "addr"))
+        with Lab() as lab:
+            self.assertEqual(lab.must("exec", "h1", "--", "ip", "-6", "addr"), "")
+
     def test_two_labs_do_not_meet(self):
         with Lab("--rails", "1gbit") as first, Lab("--rails", "100mbit,100mbit") as second:
             self.assertEqual(first.link("h1", "rail0")["out"]["rate_bits_per_s"], 10**9)

@@ -47,6 +47,7 @@ def add_spec_arguments(parser):
     )
     parser.add_argument("--burst", metavar="SIZE", help="token bucket (default: from the rate)")
     parser.add_argument("--queue", metavar="SIZE", help="queue of a rail (default: from the rate)")
+    parser.add_argument("--ipv6", action="store_true", help="also fd77:0:0:RAIL::(H+1)")
     parser.add_argument("--shm", metavar="SIZE", help="size of each host's /dev/shm")
 
 

@@ -9,13 +9,19 @@ import time
 
 from . import hosts, wires
 from .errors import LabError
-from .lab import new_link
-from .system import CLONE_NEWNET, batch, command, in_child, quiet_command, setns
+from .lab import STATE_ROOT, new_link
+from .system import (
+    CLONE_NEWNET,
+    batch,
+    command,
+    in_child,
+    locked_directory,
+    quiet_command,
+    setns,
+)
 
 # Rails never mix, and nobody but the programs under test talks.
 _NETWORK_SETTINGS = {
-    "ipv6/conf/all/disable_ipv6": "1",
-    "ipv6/conf/default/disable_ipv6": "1",
     "ipv4/ip_forward": "0",
     "ipv4/conf/all/arp_ignore": "1",
     "ipv4/conf/all/arp_announce": "2",
@@ -57,7 +63,7 @@ def _build(lab, spec):
         command("ip", "netns", "add", namespace)
     with _congestion_allowed(spec.congestion):
         for namespace in _wanted_namespaces(lab):
-            in_child(lambda: _settle_network(namespace, spec.congestion))
+            in_child(lambda: _settle_network(namespace, spec))
     for host in lab.hosts():
         hosts.make(lab, host)
     if spec.topology == "direct":
@@ -71,21 +77,33 @@ def _build(lab, spec):
     lab.is_up = True
 
 
-def _settle_network(namespace, congestion):
+def _settle_network(namespace, spec):
     """Runs in a process of its own, since it moves into the namespace."""
     setns(f"/run/netns/{namespace}", CLONE_NEWNET)
     command("ip", "link", "set", "lo", "up")
-    for key, value in _NETWORK_SETTINGS.items():
+    without_ipv6 = "0" if spec.has_ipv6 else "1"
+    settings = {
+        **_NETWORK_SETTINGS,
+        "ipv6/conf/all/disable_ipv6": without_ipv6,
+        "ipv6/conf/default/disable_ipv6": without_ipv6,
+    }
+    for key, value in settings.items():
         with contextlib.suppress(FileNotFoundError):  # a kernel without IPv6
             with open(f"/proc/sys/net/{key}", "w") as file:
                 file.write(value)
     with open("/proc/sys/net/ipv4/tcp_congestion_control", "w") as file:
-        file.write(congestion)
+        file.write(spec.congestion)
 
 
 @contextlib.contextmanager
 def _congestion_allowed(name):
     """A namespace may choose only from a list of the whole machine: widen it for the moment."""
+    with locked_directory(STATE_ROOT), _widened_list(name):
+        yield
+
+
+@contextlib.contextmanager
+def _widened_list(name):
     with open(_ALLOWED_CONGESTION) as file:
         allowed = file.read().split()
     if name in allowed:
@@ -138,6 +156,8 @@ def _open_rails(lab, host):
     for rail in lab.rails():
         lines.append(f"addr add {lab.address(host, rail)}/24 broadcast + dev rail{rail}")
         lines.append(f"link set rail{rail} up")
+        if lab.spec.has_ipv6:
+            lines.append(f"addr add {lab.address6(host, rail)}/64 dev rail{rail} nodad")
     batch("ip", lab.host_namespace(host), lines)
     for rail in lab.rails():
         wires.shape(lab, host, rail)

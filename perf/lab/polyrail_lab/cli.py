@@ -47,6 +47,7 @@ def spec_from(arguments):
         congestion=arguments.congestion,
         burst_bytes=parse_size(arguments.burst) if arguments.burst else 0,
         queue_bytes=parse_size(arguments.queue) if arguments.queue else 0,
+        has_ipv6=arguments.ipv6,
         shm_bytes=parse_size(arguments.shm) if arguments.shm else 0,
     )
 

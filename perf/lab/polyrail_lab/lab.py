@@ -32,6 +32,7 @@ class Spec:
     burst_bytes: int = 0  # 0: from the rate
     queue_bytes: int = 0
     shm_bytes: int = 0  # 0: the kernel's default
+    has_ipv6: bool = False
 
 
 def new_link(rate):
@@ -141,6 +142,10 @@ class Lab:
     @staticmethod
     def address(host, rail):
         return f"{SUBNET}.{rail}.{host + 1}"
+
+    @staticmethod
+    def address6(host, rail):
+        return f"fd77:0:0:{rail:x}::{host + 1:x}"
 
     def hosts(self):
         return range(self.spec.hosts)

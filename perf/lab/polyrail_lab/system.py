@@ -1,6 +1,8 @@
 """The few system calls and commands a lab is made of, with errors that name what was tried."""
 
+import contextlib
 import ctypes
+import fcntl
 import os
 import shutil
 import subprocess
@@ -42,6 +44,17 @@ def mount(source, target, kind=None, flags=0):
         _call("mount", encode(source), encode(target), encode(kind), ctypes.c_ulong(flags), None)
     except OSError as error:
         raise OSError(error.errno, f"mount on {target}: {os.strerror(error.errno)}") from None
+
+
+@contextlib.contextmanager
+def locked_directory(path):
+    """Hold a lock on a directory that stays there; the lock ends with the process."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
 
 
 def die_with_parent(signal_number):
