@@ -10,6 +10,9 @@
 #include "src/bootstrap/wording.hpp"
 
 namespace polyrail {
+
+using namespace bootstrap;  // the inner parts of this folder
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -38,7 +41,7 @@ class Meeting {
     while (round_ == round && failure_.is_ok()) {
       if (changed_.wait_until(lock, deadline) == std::cv_status::timeout && round_ == round &&
           failure_.is_ok()) {
-        return fail(missing_at_deadline(phase_, missing(), timeout_ms_));
+        return fail(missing_at_deadline(phase_, rank_list(missing()), timeout_ms_));
       }
     }
     // A round that became complete counts, even if somebody has left since.

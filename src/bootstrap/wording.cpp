@@ -1,6 +1,6 @@
 #include "src/bootstrap/wording.hpp"
 
-namespace polyrail {
+namespace polyrail::bootstrap {
 
 std::string rank_list(const std::vector<int>& ranks) {
   constexpr std::size_t kMostNamed = 16;
@@ -45,9 +45,9 @@ Status check_message(int rank, std::string_view phase, std::size_t message_bytes
   return ok();
 }
 
-Status missing_at_deadline(std::string_view phase, const std::vector<int>& missing,
+Status missing_at_deadline(std::string_view phase, const std::string& who,
                            std::int64_t timeout_ms) {
-  return {StatusCode::kTimeout, "phase '" + std::string(phase) + "': " + rank_list(missing) +
+  return {StatusCode::kTimeout, "phase '" + std::string(phase) + "': " + who +
                                     " did not come within " + std::to_string(timeout_ms) +
                                     " ms (option start_timeout_ms)"};
 }
@@ -59,4 +59,4 @@ Status different_phases(std::string_view who_a, std::string_view phase_a, std::s
                                          std::string(phase_b) + "'"};
 }
 
-}  // namespace polyrail
+}  // namespace polyrail::bootstrap

@@ -9,7 +9,7 @@
 
 #include <polyrail/status.hpp>
 
-namespace polyrail {
+namespace polyrail::bootstrap {
 
 constexpr std::size_t kMaxMessageBytes = std::size_t{16} << 20;  // of one rank in one all_gather
 constexpr std::size_t kMaxPhaseBytes = 200;                      // of the name of a phase
@@ -24,10 +24,10 @@ Status check_rank_count(int rank_count);
 // One rank's part of an all_gather. The text names the rank and the phase.
 Status check_message(int rank, std::string_view phase, std::size_t message_bytes);
 
-Status missing_at_deadline(std::string_view phase, const std::vector<int>& missing,
-                           std::int64_t timeout_ms);
+// `who`: the ranks that are missing, as rank_list names them or better.
+Status missing_at_deadline(std::string_view phase, const std::string& who, std::int64_t timeout_ms);
 // Ranks that call all_gather for different phases.
 Status different_phases(std::string_view who_a, std::string_view phase_a, std::string_view who_b,
                         std::string_view phase_b);
 
-}  // namespace polyrail
+}  // namespace polyrail::bootstrap
