@@ -4,10 +4,10 @@
 #include "tests/transport/conformance.hpp"
 
 namespace polyrail::testing {
-
 std::vector<ConformanceCase> conformance_cases() {
   return {
       {"loopback", open_builtin("loopback")},
+      {"shm", open_builtin("shm")},
   };
 }
 

@@ -174,31 +174,38 @@ TEST_P(TransportConformance, SurvivesGarbageAddresses) {
   EXPECT_TRUE(own.sink.breaches().empty());
 }
 
-TEST_P(TransportConformance, TellsThePeerWhenOneSideEnds) {
-  for (int unfinished_count : {0, 3}) {
-    RankHarness ranks(open(), 3);
-    ranks.connect_until_up();
-    std::vector<std::byte> memory(1 << 20);
-    for (int i = 0; i < unfinished_count; ++i) {
-      SliceHeader header;
-      header.bytes = static_cast<std::uint32_t>(memory.size());
-      (void)ranks[0].endpoints[1]->put(header, memory.data(), 1);
-      (void)ranks[1].endpoints[0]->put(header, memory.data(), 2);
-    }
-    for (int rank = 0; rank < 3; ++rank) {
-      ranks[rank].sink.decide = [](Endpoint&, const SliceHeader&) { return Landing(); };
-    }
-    ranks.progress();
-    ranks[1].transport.reset();
-    ranks.progress_until([&] {
-      return ranks[0].sink.count(Kind::kDown) == 1 && ranks[2].sink.count(Kind::kDown) == 1;
-    });
-    EXPECT_EQ(ranks[0].sink.events(Kind::kDown).front().peer, 1);
-    EXPECT_EQ(ranks[0].endpoints[1]->put(SliceHeader(), nullptr, 3), Posted::kBusy);
-    EXPECT_EQ(ranks[0].endpoints[1]->send_control({}), Posted::kBusy);
-    EXPECT_EQ(ranks[0].endpoints[2]->state(), EndpointState::kUp);
-    ranks.expect_no_breaches();
+// Ends rank 1 of three, with so many large slices under way to and from it that are kept waiting.
+void end_one_side(const OpenTransport& open, int unfinished_count) {
+  RankHarness ranks(open, 3);
+  ranks.connect_until_up();
+  std::vector<std::byte> memory(1 << 20);
+  for (int i = 0; i < unfinished_count; ++i) {
+    SliceHeader header;
+    header.bytes = static_cast<std::uint32_t>(memory.size());
+    (void)ranks[0].endpoints[1]->put(header, memory.data(), 1);
+    (void)ranks[1].endpoints[0]->put(header, memory.data(), 2);
   }
+  for (int rank = 0; rank < 3; ++rank) {
+    ranks[rank].sink.decide = [](Endpoint&, const SliceHeader&) { return Landing(); };
+  }
+  ranks.progress();
+  ranks[1].transport.reset();
+  ranks.progress_until([&] {
+    return ranks[0].sink.count(Kind::kDown) == 1 && ranks[2].sink.count(Kind::kDown) == 1;
+  });
+  EXPECT_EQ(ranks[0].sink.events(Kind::kDown).front().peer, 1);
+  EXPECT_EQ(ranks[0].endpoints[1]->put(SliceHeader(), nullptr, 3), Posted::kBusy);
+  EXPECT_EQ(ranks[0].endpoints[1]->send_control({}), Posted::kBusy);
+  EXPECT_EQ(ranks[0].endpoints[2]->state(), EndpointState::kUp);
+  ranks.expect_no_breaches();
+}
+
+TEST_P(TransportConformance, TellsThePeerWhenOneSideEnds) {
+  end_one_side(open(), 0);
+}
+
+TEST_P(TransportConformance, TellsAPeerThatKeepsSlicesWaitingWhenOneSideEnds) {
+  end_one_side(open(), 3);
 }
 
 TEST_P(TransportConformance, TellsThePeerWhenOneSideEndsBeforeItIsUp) {

@@ -56,6 +56,7 @@ class Traffic {
     Answer answer;
     int later_left = 0;
     bool is_posted = false;
+    bool may_be_stalled = false;  // it or one before it is answered kLater
     int arrived_count = 0;
     int acknowledged_count = 0;
   };
@@ -68,8 +69,9 @@ class Traffic {
   const ConformanceCase::Guarantees guarantees_;
   std::mt19937_64 random_;
   std::vector<Slice> slices_;
-  std::map<std::pair<int, int>, std::vector<std::size_t>> queues_;    // planned, by (from, to)
-  std::map<std::pair<int, int>, std::size_t> posted_;                 // how many of a queue
+  std::map<std::pair<int, int>, std::vector<std::size_t>> queues_;  // planned, by (from, to)
+  std::map<std::pair<int, int>, std::size_t> posted_;               // how many of a queue
+  std::map<std::pair<int, int>, int> stalling_count_;  // posted, to be answered kLater, not over
   std::map<std::pair<int, int>, std::vector<std::size_t>> arrivals_;  // first arrivals
   std::size_t posted_count_ = 0;
   std::size_t checked_count_ = 0;
