@@ -2,6 +2,7 @@
 #include "perf/peers/sweep.hpp"
 
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -103,8 +104,13 @@ class Sweep {
   float* allocate(std::size_t bytes) {
     constexpr std::size_t kPage = 4096;
     bytes = (bytes + kPage - 1) / kPage * kPage;
-    float* memory = peer_.allocate ? peer_.allocate(bytes)
-                                   : static_cast<float*>(std::aligned_alloc(kPage, bytes));
+    float* memory = nullptr;
+    if (peer_.allocate) {
+      memory = peer_.allocate(bytes);
+    } else {
+      memory = static_cast<float*>(std::aligned_alloc(kPage, bytes));
+      owned_.emplace_back(memory, &std::free);
+    }
     if (memory == nullptr) throw std::runtime_error("out of memory: " + std::to_string(bytes));
     std::fill_n(memory, bytes / sizeof(float), 0.0F);
     return memory;
@@ -251,6 +257,7 @@ class Sweep {
 
   const Peer& peer_;
   const SweepOptions& options_;
+  std::vector<std::unique_ptr<void, decltype(&std::free)>> owned_;
   float* small_input_ = nullptr;
   float* small_output_ = nullptr;
   float* input_ = nullptr;

@@ -61,8 +61,9 @@ def draw(result, path):
         axis.set_xlabel("bytes")
         axis.grid(True, which="major", alpha=0.3)
     figure.suptitle("All-reduce, " + result["heading"])
-    axes[0].legend(loc="upper left", fontsize=8)
-    figure.tight_layout()
+    lines, labels = axes[0].get_legend_handles_labels()
+    figure.legend(lines, labels, loc="lower center", ncol=6, fontsize=9, frameon=False)
+    figure.tight_layout(rect=(0, 0.03 * (1 + len(labels) // 6), 1, 1))
     figure.savefig(path, dpi=110)
 
 

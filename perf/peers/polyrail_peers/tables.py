@@ -6,6 +6,7 @@ import json
 from .units import show_rate, show_size
 
 SMALL_BYTES = 64 << 10  # from here on the rails' rate counts, below it the time of a call
+NOTED_PROCESSORS = 0.15  # of other programs, from which on a remark says so
 _COLUMN = 10
 _NAME = 17
 _WIDTH = 100
@@ -34,9 +35,10 @@ def sweep_text(summary, lab):
         parts.append("Bus bandwidth, per cent of the rails' rates (headers leave 99.3):")
         parts += _grid(summary, large, lambda cell: _range(cell["percent"], "{:.0f}".format))
         parts.append("Bytes per rail of host 0:")
-        parts += _shares(summary, lab)
+        parts += _shares(summary)
     parts.append("Processor time per call, us: all ranks / the whole machine, with interrupts")
     parts += _grid(summary, sizes, _processor)
+    parts += _remarks(summary)
     return "\n".join(parts)
 
 
@@ -92,17 +94,28 @@ def _row(block, widths, text_of):
     return "".join(f"{text_of(size):>{widths[size]}}" for size in block)
 
 
-def _shares(summary, lab):
+def _shares(summary):
     lines = []
     for peer in summary:
         shares = "  ".join(
             f"rail{rail} {100 * share:3.0f} %" for rail, share in enumerate(peer["rail_shares"])
         )
-        failed = f"{peer['failed']} of {peer['runs']} runs failed: " if peer["failed"] else ""
-        others = f"others {peer['others']:.1f} processors" if peer["others"] >= 0.15 else ""
-        notes = "; ".join(text for text in (failed + peer["failure"], others) if text)
-        lines.append(f"  {peer['peer']:<{_NAME - 2}} {shares}   {notes}"[:_WIDTH].rstrip())
+        lines.append(f"  {peer['peer']:<{_NAME - 2}} {shares}".rstrip())
     return [*lines, ""]
+
+
+def _remarks(summary):
+    """What failed, and where other programs took processors from the measurement."""
+    lines = []
+    for peer in summary:
+        notes = []
+        if peer["failed"]:
+            notes.append(f"{peer['failed']} of {peer['runs']} runs failed: {peer['failure']}")
+        if peer["others"] >= NOTED_PROCESSORS:
+            notes.append(f"other programs took {peer['others']:.1f} processors")
+        if notes:
+            lines.append(f"  {peer['peer']:<{_NAME - 2}} {'; '.join(notes)}"[:_WIDTH].rstrip())
+    return ["Remarks:", *lines, ""] if lines else []
 
 
 def write_csv(path, rows):
