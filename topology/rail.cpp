@@ -1,6 +1,5 @@
 #include "topology/rail.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -9,8 +8,21 @@ namespace polyrail {
 
 namespace {
 
-constexpr std::array<std::string_view, 6> kRailKindNames = {"loopback", "shm",   "tcp",
-                                                            "ucx",      "verbs", "cuda_ipc"};
+struct KindRow {
+  std::string_view name;
+  double nominal_latency_us;
+};
+
+// By value of RailKind.
+constexpr std::array<KindRow, 6> kKinds = {{
+    {"loopback", 0.3},
+    {"shm", 0.5},
+    {"tcp", 25},
+    {"ucx", 5},
+    {"verbs", 2},
+    {"cuda_ipc", 3},
+}};
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Where linear() puts its second point: far out, so that its rate survives rounding.
@@ -20,13 +32,19 @@ constexpr std::uint64_t kLinearSpanBytes = std::uint64_t{1} << 30;
 
 std::string_view name(RailKind kind) {
   const auto index = static_cast<std::size_t>(kind);
-  return index < kRailKindNames.size() ? kRailKindNames[index] : "unknown";
+  return index < kKinds.size() ? kKinds[index].name : "unknown";
 }
 
 std::optional<RailKind> parse_rail_kind(std::string_view text) {
-  const auto found = std::find(kRailKindNames.begin(), kRailKindNames.end(), text);
-  if (found == kRailKindNames.end()) return std::nullopt;
-  return static_cast<RailKind>(found - kRailKindNames.begin());
+  for (std::size_t i = 0; i < kKinds.size(); ++i) {
+    if (kKinds[i].name == text) return static_cast<RailKind>(i);
+  }
+  return std::nullopt;
+}
+
+double nominal_latency_us(RailKind kind) {
+  const auto index = static_cast<std::size_t>(kind);
+  return index < kKinds.size() ? kKinds[index].nominal_latency_us : 0;
 }
 
 std::string_view name(Provenance provenance) {

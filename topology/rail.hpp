@@ -12,6 +12,8 @@ namespace polyrail {
 enum class RailKind : std::uint8_t { kLoopback, kShm, kTcp, kUcx, kVerbs, kCudaIpc };
 std::string_view name(RailKind kind);
 std::optional<RailKind> parse_rail_kind(std::string_view text);
+// The latency that is usual for a kind, where nothing was measured.
+double nominal_latency_us(RailKind kind);
 
 // True for rails that end at the border of the host.
 constexpr bool is_host_local(RailKind kind) {

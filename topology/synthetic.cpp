@@ -17,25 +17,6 @@ constexpr std::uint32_t kHostsMax = 65536;
 constexpr std::uint32_t kRailsPerHostMax = 4096;
 constexpr std::size_t kNameBytes = 16;  // more than any name that finish() gives
 
-// Latencies that are usual for a kind, where the line gives none.
-double usual_latency_us(RailKind kind) {
-  switch (kind) {
-    case RailKind::kLoopback:
-      return 0.3;
-    case RailKind::kShm:
-      return 0.5;
-    case RailKind::kTcp:
-      return 25;
-    case RailKind::kUcx:
-      return 5;
-    case RailKind::kVerbs:
-      return 2;
-    case RailKind::kCudaIpc:
-      return 3;
-  }
-  return 25;
-}
-
 // Words and punctuation of the line, read one after the other; `expected` is for the message.
 class Words {
  public:
@@ -224,7 +205,7 @@ class Builder {
       words_.advance();
       needs_rate = words_.take("+");
     }
-    flush(usual_latency_us(kind));
+    flush(nominal_latency_us(kind));
     return ok();
   }
 
