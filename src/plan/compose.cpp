@@ -51,6 +51,7 @@ Plan compose(const CollectiveSpec& spec, int plane_count, const Recipe& recipe) 
   for (const Strand& strand : recipe.strands) {
     const std::vector<Range> chunks =
         cut_evenly(strand.range, recipe.chunk_count, builder.element_bytes());
+    std::vector<std::vector<StepList>> done(chunks.size());  // by chunk and rank
     for (std::size_t c = 0; c < chunks.size(); ++c) {
       if (chunks[c].bytes == 0) continue;
       std::vector<int> ranks = recipe.ranks;
@@ -61,12 +62,17 @@ Plan compose(const CollectiveSpec& spec, int plane_count, const Recipe& recipe) 
         if (!strand.weights.empty()) piece.weights.push_back(strand.weights[rank]);
         hosts.push_back(recipe.hosts[rank]);
       }
-      if (recipe.algorithm.levels == Algorithm::Levels::kOne) {
-        generator.generate(builder, piece);
-      } else {
-        two_level(builder, piece, hosts, generator.generate,
-                  recipe.algorithm.levels == Algorithm::Levels::kTwo);
+      const auto window = static_cast<std::size_t>(recipe.window);
+      if (window > 0 && c >= window && !done[c - window].empty()) {
+        for (Member& member : piece.members) member.after = done[c - window][member.rank];
       }
+      const DoneSteps done_by_member =
+          recipe.algorithm.levels == Algorithm::Levels::kOne
+              ? generator.generate(builder, piece)
+              : two_level(builder, piece, hosts, generator.generate,
+                          recipe.algorithm.levels == Algorithm::Levels::kTwo);
+      done[c].resize(spec.rank_count);
+      for (std::size_t m = 0; m < ranks.size(); ++m) done[c][ranks[m]] = done_by_member[m];
     }
   }
   return std::move(builder).take(recipe.algorithm.name());

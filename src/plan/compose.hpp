@@ -38,7 +38,10 @@ struct Strand {
 
 struct Recipe {
   Algorithm algorithm;
-  int chunk_count = 1;     // each strand's range is cut into so many
+  int chunk_count = 1;  // each strand's range is cut into so many
+  // A rank takes part in a chunk when the one so many before it is done there, so that results do
+  // not queue behind contributions to far later chunks; 0: in all chunks at once.
+  int window = 0;
   std::vector<int> ranks;  // all ranks, in the order in which they are members
   std::vector<int> hosts;  // by rank; for two levels
   std::vector<Strand> strands;

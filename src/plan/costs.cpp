@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kDefaultCopyRate = 8e9;
 constexpr double kLocalMessageUs = 0.1;    // a few cache lines
-constexpr double kNetworkMessageUs = 1.0;  // a system call
+constexpr double kNetworkMessageUs = 2.5;  // a system call and the kernel's work under it
 constexpr double kMaxBytes = 1e15;
 
 CostCurve default_curve(RailKind kind) {

@@ -54,17 +54,18 @@ CostShape tree_cost(int n) {
   return {2.0 * doubling.steps, {{n == 2 ? 2.0 : 3.0, 1}}};
 }
 
+// Preferred first where times are alike: few steps, then few peers at a time.
 constexpr std::array<GeneratorInfo, 7> kGenerators = {{
     {"one_shot", one_shot, one_shot_cost, false, false, "everybody puts all it has to everybody"},
     {"one_shot_staged", one_shot_staged, one_shot_cost, false, false,
      "as one_shot, from a copy of the input"},
-    {"direct", direct, direct_cost, true, false,
-     "each rank reduces its part for all and puts it to all"},
-    {"ring", ring, ring_cost, false, false, "blocks go round a ring of ranks twice"},
     {"recursive_doubling", recursive_doubling, recursive_doubling_cost, false, false,
      "pairs at distance 1, 2, 4 ... exchange all they have"},
+    {"ring", ring, ring_cost, false, false, "blocks go round a ring of ranks twice"},
     {"halving_doubling", halving_doubling, halving_doubling_cost, false, false,
      "pairs exchange halves, quarters ... and back"},
+    {"direct", direct, direct_cost, true, false,
+     "each rank reduces its part for all and puts it to all"},
     {"tree", tree, tree_cost, false, true, "sums go up a tree, the result comes down"},
 }};
 

@@ -23,8 +23,8 @@ using Generate = DoneSteps (*)(PlanBuilder& builder, const Piece& piece);
 // Best for tiny messages, and for two ranks at any size.
 DoneSteps one_shot(PlanBuilder& builder, const Piece& piece);
 
-// As one_shot, but puts leave from a copy of the contribution, so that an in-place result need not
-// wait until they are acknowledged. S more scratch. Best for small in-place messages.
+// As one_shot, but in place puts leave from a copy of the contribution, so that the result need not
+// wait until they are acknowledged. In place S more scratch. Best for small in-place messages.
 DoneSteps one_shot_staged(PlanBuilder& builder, const Piece& piece);
 
 // Each member owns a part of the range: it gets that part from everybody, reduces it, and puts the

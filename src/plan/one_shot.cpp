@@ -16,12 +16,12 @@ DoneSteps exchange(PlanBuilder& builder, const Piece& piece, bool is_staged) {
     const Member& member = piece.members[i];
     operands[i][i] = {member.data, member.after};
     source[i] = operands[i][i];
-    if (is_staged) {
+    if (is_staged && member.is_overwritten()) {
       const Slice staged = builder.allocate(member.rank, piece.range.bytes);
       const StepIndex copied =
           builder.copy(member.rank, member.data, staged, /*is_final=*/false, member.after);
       source[i] = {staged, {copied}};
-      if (member.is_overwritten()) held_by[i].push_back(copied);
+      held_by[i].push_back(copied);
     }
   }
   // The first operand from elsewhere may land in the output, where the sum then grows.

@@ -1,7 +1,6 @@
 #include "src/plan/simulate.hpp"
 
 #include <algorithm>
-#include <deque>
 #include <queue>
 
 #include "src/base/assert.hpp"
@@ -69,13 +68,25 @@ class Player {
       return time_us != other.time_us ? time_us > other.time_us : number > other.number;
     }
   };
+  // A message in the queue of a rail. Messages leave in the order of `fair_us`: how long the rail
+  // had served their peer before them, counted from what other peers had got when it was posted.
+  struct Queued {
+    double fair_us;
+    std::uint64_t number;
+    Id put;
+    bool operator>(const Queued& other) const {
+      return fair_us != other.fair_us ? fair_us > other.fair_us : number > other.number;
+    }
+  };
   // One end of a rail: sends one message at a time, takes in at its own rate.
   struct Port {
     const RailCost* cost = nullptr;
-    std::deque<Id> queue;
+    RailUse use;
+    std::priority_queue<Queued, std::vector<Queued>, std::greater<>> queue;
+    std::vector<double> peer_fair_us;  // by peer: of the next message for it
+    double fair_us = 0;                // of the last message that left
     bool is_sending = false;
     double takes_in_from_us = 0;
-    RailUse use;
   };
 
   void at(double time_us, What what, Id id) { events_.push({time_us, event_count_++, what, id}); }
@@ -99,7 +110,10 @@ class Player {
         int& port = of_host[host][rail.plane];
         if (!is_shared || port < 0) {
           port = static_cast<int>(ports_.size());
-          ports_.push_back({its_cost, {}, false, 0, {host, is_shared ? -1 : rank, rail.plane}});
+          ports_.emplace_back();
+          ports_.back().cost = its_cost;
+          ports_.back().use = {host, is_shared ? -1 : rank, rail.plane};
+          ports_.back().peer_fair_us.resize(ranks);
         }
         port_of_[rank * planes + rail.plane] = port;
       }
@@ -168,19 +182,26 @@ class Player {
     return -1;
   }
 
+  double occupancy_us(const Port& port, Id put) const {
+    return port.cost->occupancy_us(static_cast<double>(graph_.step(put).source.bytes));
+  }
+
   void posted(Id put) {
     Port& port = sender(put);
-    port.queue.push_back(put);
+    double& peer_us = port.peer_fair_us[graph_.step(put).peer];
+    const double fair_us = std::max(peer_us, port.fair_us);
+    port.queue.push({fair_us, event_count_++, put});
+    peer_us = fair_us + occupancy_us(port, put);
     if (!port.is_sending) send_next(port);
   }
 
   void send_next(Port& port) {
-    const Id put = port.queue.front();
-    port.queue.pop_front();
+    const auto [fair_us, number, put] = port.queue.top();
+    port.queue.pop();
+    port.fair_us = fair_us;
     port.is_sending = true;
-    const std::uint64_t bytes = graph_.step(put).source.bytes;
-    const double busy_us = port.cost->occupancy_us(static_cast<double>(bytes));
-    port.use.bytes += bytes;
+    const double busy_us = occupancy_us(port, put);
+    port.use.bytes += graph_.step(put).source.bytes;
     port.use.busy_us += busy_us;
     at(now_ + busy_us, What::kSent, put);
     at(now_ + port.cost->latency_us(), What::kHead, put);
@@ -194,12 +215,10 @@ class Player {
 
   void first_byte(Id put) {
     Port& in = receiver(put);
-    const auto bytes = static_cast<double>(graph_.step(put).source.bytes);
     const double begin = std::max(now_, in.takes_in_from_us);
-    in.takes_in_from_us = begin + in.cost->occupancy_us(bytes);
+    in.takes_in_from_us = begin + occupancy_us(in, put);
     first_byte_us_[put] = begin;
-    at(std::max(now_ + sender(put).cost->occupancy_us(bytes), in.takes_in_from_us), What::kLanded,
-       put);
+    at(std::max(now_ + occupancy_us(sender(put), put), in.takes_in_from_us), What::kLanded, put);
   }
 
   void landed(Id put) {

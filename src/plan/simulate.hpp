@@ -27,11 +27,11 @@ struct Simulation {
   std::vector<double> plane_us;  // by plane: when the last bytes over it had arrived
 };
 
-// The model: a rail sends one message after the other, each arrives its latency later, a rail takes
-// in at most its own rate; a rank does one local step at a time, at the host's copy rate, along
-// with bytes still landing where the executor may stream; posting and taking in a message costs
-// processor time. Acknowledgements delay what depends on them, but not the result.
-// Preconditions: check_shape(plan) passes, every put's rail joins the two ranks.
+// The model: a rail sends one message after the other, giving the peers equal turns; each arrives
+// its latency later; a rail takes in at most its own rate; a rank does one local step at a time, at
+// the host's copy rate, along with bytes still landing where the executor may stream; posting and
+// taking in a message costs processor time. Acknowledgements delay what depends on them, but not
+// the result. Preconditions: check_shape(plan) passes, every put's rail joins the two ranks.
 Simulation simulate(const Plan& plan, const Topology& topology);
 
 }  // namespace polyrail

@@ -8,13 +8,16 @@
 namespace polyrail {
 namespace {
 
-// A plan must be this much faster to replace one that is preferred for its simplicity.
-constexpr double kWorthwhile = 0.995;
+// Predictions are not exact: an algorithm must be this much faster to replace one that is preferred
+// for its simplicity, and more chunks this much to replace fewer of the same algorithm.
+constexpr double kOtherAlgorithm = 0.98;
+constexpr double kMoreChunks = 0.995;
 // Candidates of more steps than this are not tried: their planning takes too long.
 constexpr double kMostSteps = 40000;
-constexpr double kMostChunkedSteps = 8000;
+constexpr double kMostChunkedSteps = 10000;
 constexpr double kLeastChunkBytes = 16 * 1024;
 constexpr std::size_t kTriedWithChunks = 3;
+constexpr int kChunkWindow = 4;
 
 class Studying {
  public:
@@ -49,26 +52,39 @@ class Studying {
     for (const int count : rank_counts_) {
       host_count_ += count > 0 ? 1 : 0;
       most_ranks_ = std::max(most_ranks_, count);
+      if (count > 0) least_ranks_ = least_ranks_ == 0 ? count : std::min(least_ranks_, count);
     }
     for (const NamedRoute& route : study_.routes) {
       costs_.push_back(route_costs(topology_, route));
     }
   }
 
-  void try_all_algorithms() {
+  // Generators that differ from one another among so many ranks or hosts, preferred first. In place
+  // a result must not overtake the acknowledgement of what it replaces: that costs direct most.
+  static std::vector<const GeneratorInfo*> generators_among(int member_count, bool is_in_place) {
+    std::vector<const GeneratorInfo*> infos;
+    if (is_in_place) infos.push_back(find_generator("one_shot_staged"));
+    if (member_count == 2) {
+      infos.push_back(find_generator(is_in_place ? "ring" : "direct"));
+      infos.push_back(find_generator(is_in_place ? "direct" : "ring"));
+      return infos;
+    }
     for (const GeneratorInfo& info : generators()) {
-      const bool is_same_for_two = spec_.rank_count == 2 && info.name != "direct" &&
-                                   info.name != "ring" && info.name != "one_shot_staged";
-      if (is_same_for_two) continue;
-      if (info.name == "one_shot_staged" && !spec_.is_in_place) continue;
-      try_algorithm({Algorithm::Levels::kOne, &info});
+      if (info.name != "one_shot_staged") infos.push_back(&info);
+    }
+    return infos;
+  }
+
+  void try_all_algorithms() {
+    for (const GeneratorInfo* info : generators_among(spec_.rank_count, spec_.is_in_place)) {
+      try_algorithm({Algorithm::Levels::kOne, info});
     }
     if (host_count_ < 2 || most_ranks_ < 2) return;
+    // What a host of several ranks takes across is a sum in scratch.
+    const bool is_in_place = spec_.is_in_place && least_ranks_ == 1;
     for (const Algorithm::Levels levels : {Algorithm::Levels::kTwo, Algorithm::Levels::kLeaders}) {
-      for (const GeneratorInfo& info : generators()) {
-        if (info.name == "one_shot_staged") continue;
-        if (host_count_ == 2 && info.name != "direct" && info.name != "ring") continue;
-        try_algorithm({levels, &info});
+      for (const GeneratorInfo* info : generators_among(host_count_, is_in_place)) {
+        try_algorithm({levels, info});
       }
     }
   }
@@ -151,9 +167,15 @@ class Studying {
     std::vector<CostCurve> curves;
     double extra_rail_us = 0;
     for (const std::vector<RailCost>& costs : costs_) {
-      curves.push_back(generator_curve(*algorithm.generator, crossing_costs(algorithm, costs)));
-      // One more message to post and one to take in.
-      extra_rail_us = std::max(extra_rail_us, 2 * costs.front().message_us());
+      const std::vector<RailCost> crossing = crossing_costs(algorithm, costs);
+      curves.push_back(generator_curve(*algorithm.generator, crossing));
+      // All its messages are to be posted and taken in once more.
+      double messages = 0;
+      for (const CostShape::Load& load :
+           algorithm.generator->cost_shape(static_cast<int>(crossing.size())).loads) {
+        messages += load.message_count;
+      }
+      extra_rail_us = std::max(extra_rail_us, 2 * messages * costs.front().message_us());
     }
     Split shares = split(curves, spec_.bytes(), extra_rail_us);
     verdicts = std::move(shares.verdicts);
@@ -184,6 +206,7 @@ class Studying {
   void add(Candidate candidate) {
     const Plan plan = compose(spec_, topology_.plane_count(), candidate.recipe);
     candidate.predicted_us = simulate(plan, topology_).total_us;
+    candidate.step_count = 0;
     for (const Schedule& schedule : plan.schedules) candidate.step_count += schedule.steps.size();
     study_.candidates.push_back(std::move(candidate));
   }
@@ -196,38 +219,57 @@ class Studying {
       return study_.candidates[a].predicted_us < study_.candidates[b].predicted_us;
     });
     promising.resize(std::min(promising.size(), kTriedWithChunks));
-    for (const std::size_t p : promising) {
-      double best_us = study_.candidates[p].predicted_us;
-      for (const int chunk_count : {2, 4, 8, 16}) {
-        const Candidate& whole = study_.candidates[p];
-        double least = static_cast<double>(spec_.bytes());
-        for (const Strand& strand : whole.recipe.strands) {
-          least = std::min(least, static_cast<double>(strand.range.bytes));
-        }
-        if (least / (chunk_count * spec_.rank_count) < kLeastChunkBytes) break;
-        if (estimated_steps(whole.recipe.algorithm, chunk_count) > kMostChunkedSteps) break;
-        Candidate chunked = whole;
-        chunked.recipe.chunk_count = chunk_count;
-        chunked.step_count = 0;
-        add(std::move(chunked));
-        const double us = study_.candidates.back().predicted_us;
-        if (us > best_us * kWorthwhile) break;
-        best_us = us;
-      }
+    for (const std::size_t p : promising) try_chunks_of(Candidate(study_.candidates[p]));
+  }
+
+  void try_chunks_of(const Candidate& whole) {
+    auto least = static_cast<double>(spec_.bytes());
+    bool is_unequal = false;
+    for (const Strand& strand : whole.recipe.strands) {
+      least = std::min(least, static_cast<double>(strand.range.bytes));
+      if (!strand.weights.empty()) is_unequal = true;
+    }
+    Candidate chunked = whole;
+    double best_us = whole.predicted_us;
+    for (int chunk_count = 2; chunk_count <= (is_unequal ? 64 : 16); chunk_count *= 2) {
+      if (least / (chunk_count * spec_.rank_count) < kLeastChunkBytes) break;
+      if (estimated_steps(chunked.recipe.algorithm, chunk_count) > kMostChunkedSteps) break;
+      chunked.recipe.chunk_count = chunk_count;
+      // Unequal hosts are at different chunks at a time, and must wait for one another.
+      chunked.recipe.window = is_unequal && chunk_count > kChunkWindow ? kChunkWindow : 0;
+      add(chunked);
+      const double us = study_.candidates.back().predicted_us;
+      if (us > best_us * kMoreChunks && !is_unequal) break;
+      best_us = std::min(best_us, us);
     }
   }
 
+  // Of each algorithm the fewest chunks that are as good as its best; of these the first algorithm
+  // that is as good as the best, as far as predictions can be trusted.
   void choose() {
-    double least = study_.candidates.front().predicted_us;
-    for (const Candidate& candidate : study_.candidates) {
-      least = std::min(least, candidate.predicted_us);
+    std::vector<std::size_t> bests;
+    for (std::size_t c = 0; c < study_.candidates.size(); ++c) {
+      const std::string name = study_.candidates[c].recipe.algorithm.name();
+      const auto same = std::find_if(bests.begin(), bests.end(), [&](std::size_t b) {
+        return study_.candidates[b].recipe.algorithm.name() == name;
+      });
+      if (same == bests.end()) {
+        bests.push_back(c);
+      } else if (predicted_us(c) < predicted_us(*same) * kMoreChunks) {
+        *same = c;
+      }
     }
-    // The first that is as good as the best, as far as predictions can be trusted.
-    study_.chosen = 0;
-    while (study_.candidates[study_.chosen].predicted_us * kWorthwhile > least) ++study_.chosen;
-    const Candidate& chosen = study_.candidates[study_.chosen];
-    study_.plan = compose(spec_, topology_.plane_count(), chosen.recipe);
-    study_.plan.predicted_us = chosen.predicted_us;
+    double least = predicted_us(bests.front());
+    for (const std::size_t b : bests) least = std::min(least, predicted_us(b));
+    study_.chosen = *std::find_if(bests.begin(), bests.end(), [&](std::size_t b) {
+      return predicted_us(b) * kOtherAlgorithm <= least;
+    });
+    study_.plan = compose(spec_, topology_.plane_count(), study_.candidates[study_.chosen].recipe);
+    study_.plan.predicted_us = predicted_us(study_.chosen);
+  }
+
+  double predicted_us(std::size_t candidate) const {
+    return study_.candidates[candidate].predicted_us;
   }
 
   const Topology& topology_;
@@ -237,6 +279,7 @@ class Studying {
   std::vector<int> rank_counts_;              // by host
   int host_count_ = 0;                        // with ranks
   int most_ranks_ = 0;                        // on one host
+  int least_ranks_ = 0;                       // on one that has any
   std::vector<std::vector<RailCost>> costs_;  // by route and rank
 };
 

@@ -163,7 +163,7 @@ TEST_P(Promises, AreKept) {
 INSTANTIATE_TEST_SUITE_P(
     All, Promises,
     ::testing::Values(Promise{"one_shot", 2, 1, 0, 1}, Promise{"one_shot", 5, 4, 3, 4},
-                      Promise{"one_shot_staged", 2, 1, 1, 2}, Promise{"direct", 2, 1, 0, 1},
+                      Promise{"one_shot_staged", 2, 1, 0, 2}, Promise{"direct", 2, 1, 0, 1},
                       Promise{"direct", 5, 8.0 / 5, 3.0 / 5, 8.0 / 5}, Promise{"ring", 2, 1, 0, 1},
                       Promise{"ring", 5, 8.0 / 5, 3.0 / 5, 1},
                       Promise{"recursive_doubling", 4, 2, 1, 2},
