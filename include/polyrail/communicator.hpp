@@ -23,9 +23,9 @@ struct RailReport {
   std::string address;
   int plane = -1;
   double latency_us = 0;
-  double bytes_per_s = 0;  // measured, one direction
-  std::uint64_t bytes_sent = 0;
-  std::uint64_t bytes_received = 0;
+  double bytes_per_s = 0;          // measured at start-up, one direction, all ranks of the host
+  double current_bytes_per_s = 0;  // what this rank's traffic to its peers showed last; 0: none
+  std::uint64_t bytes_sent = 0;    // payload of this rank, acknowledged by its peers
 };
 
 // Threads: calls on one communicator must not overlap, except abort() and Work's methods; several
@@ -42,7 +42,8 @@ class Communicator {
   virtual int rank_count() const = 0;
 
   // output = op over all ranks' inputs, element by element; count elements of type. input may equal
-  // output (in place), other overlap is an error. Blocks until this rank's result is there.
+  // output (in place, then on all ranks), other overlap is an error. Blocks until this rank's
+  // result is there.
   virtual Status all_reduce(const void* input, void* output, std::uint64_t count, DataType type,
                             ReduceOp op) = 0;
   // The same without blocking. Buffers belong to the operation until the Work is done.

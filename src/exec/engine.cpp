@@ -245,8 +245,7 @@ bool Engine::step() {
   if (abort_requested_.load(std::memory_order_acquire) &&
       !has_failed_.load(std::memory_order_relaxed)) {
     fail(Status(StatusCode::kAborted,
-                "the communicator was aborted on rank " + std::to_string(rank_)),
-         true);
+                "the communicator was aborted on rank " + std::to_string(rank_)));
     return true;
   }
   if (!progress()) return false;
@@ -295,8 +294,7 @@ void Engine::idle() {
   if (current_ != nullptr && now > deadline_us_) {
     fail(Status(StatusCode::kTimeout, describe_current() + " not done within " +
                                           std::to_string(options_.operation_timeout_ms) +
-                                          " ms; missing: " + executor_.missing()),
-         true);
+                                          " ms; missing: " + executor_.missing()));
     return;
   }
   sleep();
@@ -340,7 +338,7 @@ Status Engine::failure() const {
   return failure_;
 }
 
-void Engine::fail(Status why, bool tell_peers) {
+void Engine::fail(Status why) {
   if (has_failed_.load(std::memory_order_relaxed)) return;
   std::deque<std::shared_ptr<WorkState>> orphans;
   {
@@ -353,7 +351,7 @@ void Engine::fail(Status why, bool tell_peers) {
   for (Link* link : links_) {
     if (link != nullptr) link->drop_queued();
   }
-  if (tell_peers) send_to_all(Control::kFailed, why.message());
+  send_to_all(Control::kFailed, why.message());
   if (current_ != nullptr) end_current(why);
   for (const auto& work : orphans) {
     queued_count_.fetch_sub(1, std::memory_order_release);
@@ -366,6 +364,7 @@ void Engine::close() {
   while (current_ != nullptr || take_next()) {
     if (!step()) idle();
   }
+  is_closing_ = true;
   const double start = now_us();
   const bool was_failed = has_failed_.load(std::memory_order_relaxed);
   if (!was_failed) send_to_all(Control::kGoodbye, "");
@@ -378,8 +377,9 @@ void Engine::close() {
       outstanding += link->outstanding_count();
       all_left = all_left && has_left_[link->peer()];
     }
-    const bool is_flushed = outstanding == 0 && pending_controls_.empty();
-    if (is_flushed && (all_left || was_failed)) break;
+    // After a failure nobody waits for bytes any more, but all are to hear of its cause.
+    const bool is_flushed = (outstanding == 0 || was_failed) && pending_controls_.empty();
+    if (is_flushed && all_left) break;
     const double waited_us = now_us() - start;
     if (waited_us > (is_flushed ? kGoodbyeLimitUs : kFlushLimitUs)) {
       if (!is_flushed) {
@@ -388,7 +388,6 @@ void Engine::close() {
       }
       break;
     }
-    if (was_failed && waited_us > kGoodbyeLimitUs / 4) break;
     deadline_us_ = 0;
     sleep();
   }
@@ -400,7 +399,8 @@ void Engine::send_to_all(Control kind, const std::string& text) {
   message[0] = static_cast<std::byte>(kind);
   std::memcpy(message.data() + 1, text.data(), message.size() - 1);
   for (Link* link : links_) {
-    if (link != nullptr && !has_left_[link->peer()]) {
+    // A peer that has left may still wait for our goodbye, but cares for nothing else.
+    if (link != nullptr && (kind == Control::kGoodbye || !has_left_[link->peer()])) {
       pending_controls_.push_back({link->peer(), message});
     }
   }

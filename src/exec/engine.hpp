@@ -97,7 +97,7 @@ class Engine final : public Sink, public Link::Listener {
   void idle();
   void sleep();
   void end_current(Status status);
-  void fail(Status why, bool tell_peers);
+  void fail(Status why);  // the first failure: ends everything and tells all peers
   void send_to_all(Control kind, const std::string& text);
   void flush_controls();
   bool take_next();
@@ -126,6 +126,7 @@ class Engine final : public Sink, public Link::Listener {
   std::uint64_t scratch_bytes_ = 0;
   IdlePolicy idle_policy_;
   bool is_waiting_ = false;
+  bool is_closing_ = false;
   int epoll_fd_ = -1;
   int wake_fd_ = -1;
   struct PendingControl {

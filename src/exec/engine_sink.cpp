@@ -8,26 +8,27 @@ namespace polyrail {
 
 std::uint32_t call_kind(const CollectiveSpec& spec) {
   return static_cast<std::uint32_t>(spec.collective) << 24 |
-         static_cast<std::uint32_t>(spec.type) << 16 | static_cast<std::uint32_t>(spec.op) << 8;
+         static_cast<std::uint32_t>(spec.type) << 16 | static_cast<std::uint32_t>(spec.op) << 8 |
+         (spec.is_in_place ? 1u : 0u);
 }
 
 std::string call_text(std::uint32_t kind, std::uint64_t count) {
   return std::string(name(static_cast<Collective>(kind >> 24))) + " of " + std::to_string(count) +
          " " + std::string(name(static_cast<DataType>(kind >> 16 & 0xff))) + ", " +
-         std::string(name(static_cast<ReduceOp>(kind >> 8 & 0xff)));
+         std::string(name(static_cast<ReduceOp>(kind >> 8 & 0xff))) +
+         ((kind & 1) != 0 ? ", in place" : "");
 }
 
 void Engine::on_up(Endpoint&) {}
 
 void Engine::on_down(Endpoint& endpoint, const Status& why) {
   const int peer = endpoint.peer();
-  if (has_left_[peer] || has_failed_.load(std::memory_order_relaxed)) return;
   const Status lost = links_[peer]->on_down(endpoint, why);
+  if (has_left_[peer] || is_closing_ || has_failed_.load(std::memory_order_relaxed)) return;
   if (!lost.is_ok() || links_[peer]->best_endpoint() == nullptr) {
     fail(Status(StatusCode::kRemoteError, "rank " + std::to_string(rank_) +
                                               " lost its last rail to rank " +
-                                              std::to_string(peer) + ": " + why.message()),
-         true);
+                                              std::to_string(peer) + ": " + why.message()));
     return;
   }
   logger_->warn("rank {}: a rail to rank {} is down: {}", rank_, peer, why.message());
@@ -42,7 +43,7 @@ Landing Engine::on_slice(Endpoint& from, const SliceHeader& header) {
   const CollectiveSpec& spec = current_->plan->spec;
   const bool is_same_call = header.call_kind == call_kind(spec) && header.call_count == spec.count;
   if (is_same_call && executor_.is_expected(from.peer(), header)) [[likely]] {
-    return executor_.landing(header, true);
+    return executor_.landing(header, links_[from.peer()]->can_stream(from));
   }
   if (!is_same_call) {
     fail(Status(StatusCode::kInvalidUsage, "the ranks do not agree on operation " +
@@ -50,15 +51,13 @@ Landing Engine::on_slice(Endpoint& from, const SliceHeader& header) {
                                                std::to_string(rank_) + " called " +
                                                call_text(call_kind(spec), spec.count) + ", rank " +
                                                std::to_string(from.peer()) + " called " +
-                                               call_text(header.call_kind, header.call_count)),
-         true);
+                                               call_text(header.call_kind, header.call_count)));
   } else {
     fail(Status(StatusCode::kInternalError,
                 describe_current() + ": rank " + std::to_string(from.peer()) + " sent " +
                     std::to_string(header.bytes) + " bytes at " +
                     std::to_string(header.offset_bytes) + " of signal " +
-                    std::to_string(header.signal) + ", which the plan does not know"),
-         true);
+                    std::to_string(header.signal) + ", which the plan does not know"));
   }
   return kDiscard;
 }
@@ -75,7 +74,7 @@ void Engine::on_bytes(Endpoint&, const SliceHeader& header, std::uint32_t offset
 }
 
 void Engine::on_acknowledged(Endpoint& to, std::uint64_t cookie, bool was_stalled) {
-  links_[to.peer()]->on_acknowledged(to, cookie, was_stalled, now_us());
+  links_[to.peer()]->on_acknowledged(to, cookie, was_stalled);
 }
 
 void Engine::on_control(Endpoint& from, std::span<const std::byte> message) {
@@ -84,8 +83,8 @@ void Engine::on_control(Endpoint& from, std::span<const std::byte> message) {
   switch (static_cast<Control>(message[0])) {
     case Control::kFailed:
       fail(Status(StatusCode::kRemoteError,
-                  "rank " + std::to_string(from.peer()) + " reports: " + text),
-           false);
+                  "rank " + std::to_string(from.peer()) + " reports: " + text));
+      has_left_[from.peer()] = true;  // wants nothing from this rank any more
       return;
     case Control::kGoodbye:
       has_left_[from.peer()] = true;

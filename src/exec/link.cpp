@@ -10,9 +10,9 @@ namespace polyrail {
 namespace {
 
 constexpr std::uint64_t kAlign = 64;  // slices start at multiples of this in a put
-constexpr std::uint64_t kLeastSlice = 8 * 1024;
+constexpr std::uint64_t kLeastSlice = 16 * 1024;
 constexpr double kSliceUs = 1000;   // a slice is about so much of a rail's time
-constexpr double kWindowUs = 4000;  // bytes under way: so much of a rail's time
+constexpr double kWindowUs = 8000;  // bytes under way: so much of a rail's time
 constexpr std::uint64_t kLeastWindow = 64 * 1024;
 constexpr std::uint64_t kLeastToBalance = 16 * 1024;  // less stays where the plan put it
 constexpr std::uint64_t kLeastMove = 1024;
@@ -37,6 +37,13 @@ void Link::add_rail(int plane, Endpoint* endpoint, const RailCaps& caps, double 
   rail.rate.reset(latency_us, bytes_per_s);
   rail.flights.resize(kFlights);
   planes_.push_back(plane);
+}
+
+bool Link::can_stream(const Endpoint& endpoint) const {
+  for (int plane : planes_) {
+    if (rails_[plane].endpoint == &endpoint) return rails_[plane].caps.can_stream;
+  }
+  return false;
 }
 
 Endpoint* Link::best_endpoint() {
@@ -73,14 +80,26 @@ void Link::post(const Put& put, int plane) {
 
 std::uint64_t Link::slice_bytes(const RailQueue& rail) const {
   const std::uint64_t bytes = round_down(rail.rate.bytes_per_us() * kSliceUs);
-  return std::clamp<std::uint64_t>(bytes, kLeastSlice, rail.caps.best_slice_bytes);
+  // Longer than what a transport copies: such slices are acknowledged late and teach no rate.
+  const std::uint64_t least = std::max<std::uint64_t>(kLeastSlice, 2 * rail.caps.buffered_bytes);
+  return std::clamp<std::uint64_t>(bytes, least, std::max(least, rail.caps.best_slice_bytes));
 }
 
 std::uint64_t Link::window_bytes(const RailQueue& rail) const {
-  return std::max(round_down(rail.rate.bytes_per_us() * kWindowUs), kLeastWindow);
+  return std::max(round_down(rail.rate.recent_best_bytes_per_us() * kWindowUs), kLeastWindow);
+}
+
+void Link::settle(double now_us) {
+  for (int plane : planes_) {
+    RailQueue& rail = rails_[plane];
+    if (rail.has_news) rail.rate.settle(now_us, rail.flight_count == 0);
+    rail.has_news = false;
+  }
+  has_news_ = false;
 }
 
 void Link::pump(double now_us) {
+  if (has_news_) settle(now_us);
   if (!has_work()) return;
   if (wants_rebalance_ && is_rebalancing_ && planes_.size() > 1) rebalance();
   wants_rebalance_ = false;
@@ -132,8 +151,8 @@ bool Link::pump_rail(RailQueue& rail, double now_us) {
   return is_any;
 }
 
-void Link::on_acknowledged(Endpoint& endpoint, std::uint64_t cookie, bool was_stalled,
-                           double now_us) {
+void Link::on_acknowledged(Endpoint& endpoint, std::uint64_t cookie, bool was_stalled) {
+  if ((cookie & kStartUpCookie) != 0) return;
   for (int plane : planes_) {
     RailQueue& rail = rails_[plane];
     if (rail.endpoint != &endpoint) continue;
@@ -149,8 +168,8 @@ void Link::on_acknowledged(Endpoint& endpoint, std::uint64_t cookie, bool was_st
       ++rail.first_cookie;
     }
     // Small slices are acknowledged when it suits the peer: their time says nothing.
-    rail.rate.on_acknowledged(now_us, flight.bytes, rail.flight_count == 0,
-                              was_stalled || flight.is_buffered);
+    rail.rate.on_acknowledged(flight.bytes, was_stalled || flight.is_buffered);
+    rail.has_news = has_news_ = true;
     if (!flight.is_buffered) listener_.on_put_progress(flight.put.put, flight.bytes);
     return;
   }

@@ -25,6 +25,10 @@ struct Put {
   std::uint32_t put = 0;
 };
 
+// Start-up posts its slices with this bit in the cookie; acknowledgements of them may come late and
+// are not the link's.
+inline constexpr std::uint64_t kStartUpCookie = std::uint64_t{1} << 63;
+
 class Link {
  public:
   // Told when all bytes of a put are acknowledged or copied.
@@ -42,6 +46,7 @@ class Link {
                 double bytes_per_s);
   bool has_rail(int plane) const { return rails_[plane].endpoint != nullptr; }
   Endpoint* endpoint(int plane) { return rails_[plane].endpoint; }
+  bool can_stream(const Endpoint& endpoint) const;
   // Any rail that is up, the one of least latency; nullptr if there is none.
   Endpoint* best_endpoint();
   void reserve(std::size_t put_count);
@@ -50,7 +55,7 @@ class Link {
   void post(const Put& put, int plane);
   // Sends what the rails take. Call after posting and after each progress.
   void pump(double now_us);
-  void on_acknowledged(Endpoint& endpoint, std::uint64_t cookie, bool was_stalled, double now_us);
+  void on_acknowledged(Endpoint& endpoint, std::uint64_t cookie, bool was_stalled);
   // Moves what the dead rail had not delivered to the others. An error if bytes are lost for good.
   Status on_down(Endpoint& endpoint, const Status& why);
 
@@ -97,6 +102,7 @@ class Link {
     std::uint64_t next_cookie = 0;
     std::uint64_t first_cookie = 0;  // none before it is open
     std::uint64_t bytes_sent = 0;
+    bool has_news = false;  // acknowledgements since the last settle()
     std::vector<Flight> flights;
 
     bool is_usable() const {
@@ -107,6 +113,7 @@ class Link {
 
   void push(RailQueue& rail, const Piece& piece);
   bool pump_rail(RailQueue& rail, double now_us);
+  void settle(double now_us);
   void rebalance();
   void move_bytes(RailQueue& from, RailQueue& to, std::uint64_t bytes);
   std::uint64_t window_bytes(const RailQueue& rail) const;
@@ -121,6 +128,7 @@ class Link {
   std::uint64_t outstanding_count_ = 0;
   bool is_rebalancing_ = true;
   bool wants_rebalance_ = false;
+  bool has_news_ = false;
 };
 
 }  // namespace polyrail

@@ -1,7 +1,7 @@
 // RateEstimate: what a rail to one peer delivers, learned from acknowledgements.
 //
 // A sample is bytes acknowledged over the time the rail was busy, never bytes over the latency of
-// one slice. Falls are believed within a few milliseconds of busy time, rises slowly: a token
+// one slice. A collapse is believed within a few milliseconds of busy time, rises slowly: a token
 // bucket lets the first bytes after a pause pass at memory speed, and a rail that is believed too
 // fast holds up every operation, one believed too slow only wastes a little.
 #pragma once
@@ -16,60 +16,89 @@ class RateEstimate {
   void reset(double latency_us, double bytes_per_s) {
     latency_us_ = latency_us;
     rate_ = std::max(bytes_per_s, kLeastBytesPerS);
-    window_bytes_ = 0;
+    recent_best_ = rate_;
+    window_bytes_ = period_bytes_ = 0;
   }
   double latency_us() const { return latency_us_; }
   double bytes_per_s() const { return rate_; }
   double bytes_per_us() const { return rate_ * 1e-6; }
 
+  // The best rate of about the last second: what to keep under way. Taking the estimate itself
+  // would feed back: late acknowledgements lower it, less under way lowers it further.
+  double recent_best_bytes_per_us() const { return std::max(recent_best_, rate_) * 1e-6; }
+
   // The rail had nothing outstanding and now has.
   void on_busy(double now_us) {
-    window_start_us_ = now_us;
-    window_bytes_ = 0;
-    is_first_window_ = true;
-    is_tainted_ = false;
+    period_start_us_ = window_start_us_ = now_us;
+    period_bytes_ = window_bytes_ = 0;
+    is_long_ = false;
+    is_tainted_ = is_period_tainted_ = false;
   }
-  // Bytes were acknowledged. `is_idle`: nothing is outstanding any more. `is_tainted`: the peer was
-  // not ready, so the time is not the rail's.
-  void on_acknowledged(double now_us, std::uint64_t bytes, bool is_idle, bool is_tainted) {
+  // Bytes were acknowledged. `is_tainted`: their time is not the rail's, since the peer was not
+  // ready or acknowledged when it suited it. Acknowledgements come in batches: all of a batch go
+  // here before settle().
+  void on_acknowledged(std::uint64_t bytes, bool is_tainted) {
     window_bytes_ += bytes;
+    period_bytes_ += bytes;
     is_tainted_ = is_tainted_ || is_tainted;
-    double busy_us = now_us - window_start_us_;
-    if (!is_idle && busy_us < kWindowUs) return;
-    if (is_first_window_) busy_us -= latency_us_;
-    if (!is_tainted_ && window_bytes_ >= kLeastBytes && busy_us > 1) {
-      learn(static_cast<double>(window_bytes_) / busy_us * 1e6, busy_us);
+    is_period_tainted_ = is_period_tainted_ || is_tainted;
+  }
+  // After a batch. `is_idle`: nothing is outstanding any more.
+  //
+  // A short busy period is one sample, from its start to its last acknowledgement. A long one is
+  // cut into windows that begin and end with an acknowledgement: from the start to some
+  // acknowledgement would leave out the slice that is half way.
+  void settle(double now_us, bool is_idle) {
+    const double period_us = now_us - period_start_us_;
+    if (is_idle && !is_long_) {
+      if (!is_period_tainted_) learn(period_bytes_, period_us - latency_us_);
+      return;
     }
+    const double window_us = now_us - window_start_us_;
+    if (window_us < (is_long_ ? kWindowUs : kLongUs)) return;
+    if (is_long_ && !is_tainted_) learn(window_bytes_, window_us);
+    is_long_ = true;
     window_start_us_ = now_us;
     window_bytes_ = 0;
-    is_first_window_ = false;
     is_tainted_ = false;
   }
 
  private:
+  static constexpr double kLongUs = 12000;  // busy periods up to this are one sample
   static constexpr double kWindowUs = 4000;
   static constexpr std::uint64_t kLeastBytes = 8 * 1024;
   static constexpr double kLeastBytesPerS = 1000;
-  static constexpr double kFallUs = 4000;     // a fall is believed in so much busy time
-  static constexpr double kRiseUs = 12000;    // a rise in so much, and
+  static constexpr double kCollapse = 0.6;    // a sample below this share of the estimate is no
+  static constexpr double kFallUs = 4000;     // noise: believed in so much busy time
+  static constexpr double kAdaptUs = 20000;   // other changes in so much, and
   static constexpr double kDoubleUs = 100e3;  // never doubles faster than this
+  static constexpr double kForgetUs = 1e6;
 
-  void learn(double sample, double busy_us) {
-    if (sample < rate_) {
+  void learn(std::uint64_t bytes, double busy_us) {
+    if (bytes < kLeastBytes || busy_us < 1) return;
+    const double sample = static_cast<double>(bytes) / busy_us * 1e6;
+    if (sample < kCollapse * rate_) {
       rate_ += (sample - rate_) * std::min(1.0, busy_us / kFallUs);
+    } else if (sample < rate_) {
+      rate_ += (sample - rate_) * std::min(1.0, busy_us / kAdaptUs);
     } else {
-      const double rise = (sample - rate_) * std::min(1.0, busy_us / kRiseUs);
+      const double rise = (sample - rate_) * std::min(1.0, busy_us / kAdaptUs);
       rate_ += std::min(rise, rate_ * busy_us / kDoubleUs);
     }
     rate_ = std::max(rate_, kLeastBytesPerS);
+    recent_best_ = std::max(rate_, recent_best_ * (1 - std::min(1.0, busy_us / kForgetUs)));
   }
 
   double latency_us_ = 30;
   double rate_ = 1e9;
+  double recent_best_ = 1e9;
+  double period_start_us_ = 0;
   double window_start_us_ = 0;
+  std::uint64_t period_bytes_ = 0;
   std::uint64_t window_bytes_ = 0;
-  bool is_first_window_ = true;
+  bool is_long_ = false;
   bool is_tainted_ = false;
+  bool is_period_tainted_ = false;
 };
 
 }  // namespace polyrail

@@ -1,0 +1,344 @@
+#include "src/comm/calibrate.hpp"
+
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "src/comm/pump.hpp"
+#include "src/exec/link.hpp"
+
+namespace polyrail {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::uint32_t kPing = 1;
+constexpr std::uint32_t kPong = 2;
+constexpr std::uint32_t kStream = 3;
+constexpr std::uint32_t kEnd = 4;
+constexpr int kPings = 16;
+constexpr std::uint64_t kPingBytes = 8;
+constexpr double kSkip = 0.4;  // of a stream's time is not counted
+constexpr std::uint64_t kLeastWindow = 64 * 1024;
+constexpr std::uint64_t kMostWindow = 16 * 1024 * 1024;
+constexpr double kWindowUs = 6000;  // bytes under way: so much of the rail's time
+constexpr double kLocalStreamUs = 8000;
+// Assumed where nothing was measured.
+constexpr double kNominalLatencyUs = 30;
+constexpr double kNominalBytesPerS = 1e9;
+
+std::uint64_t slice_bytes(RailKind kind) {
+  return is_host_local(kind) ? 256 * 1024 : 32 * 1024;
+}
+
+// Both directions of one joint while it is measured.
+struct Probe {
+  Joint joint;
+  RailKind kind = RailKind::kTcp;
+  bool is_sender = false;  // this rank streams to the peer
+  // sending
+  int pings_sent = 0;
+  int pongs = 0;
+  double ping_start_us = 0;
+  double best_rtt_us = 1e18;
+  std::uint64_t flight_bytes = 0;
+  std::uint64_t acknowledged_bytes = 0;
+  std::uint64_t next_cookie = 0;
+  double start_us = 0;
+  double stream_us = 0;
+  bool is_end_sent = false;
+  bool owes_pong = false;
+  // receiving
+  bool is_end_seen = false;
+  double first_us = 0;
+  double last_us = 0;
+  std::vector<std::pair<double, std::uint64_t>> arrivals;  // time, bytes up to then
+  std::uint64_t arrived_bytes = 0;
+  bool expects_stream = false;
+};
+
+class Calibrator final : public Sink {
+ public:
+  Calibrator(Bootstrap& bootstrap, Network& network, const Options& options)
+      : bootstrap_(bootstrap), network_(network), options_(options), rank_(bootstrap.rank()) {
+    for (const Joint& joint : network.joints) {
+      Probe probe;
+      probe.joint = joint;
+      probe.kind = network.transports[joint.transport]->rail().kind;
+      probe.is_sender = next_on_plane(rank_, joint.plane) == joint.peer;
+      probe.expects_stream = next_on_plane(joint.peer, joint.plane) == rank_;
+      probes_.push_back(std::move(probe));
+    }
+    payload_.resize(512 * 1024);
+  }
+
+  Status run() {
+    const double budget_us = 1e3 * static_cast<double>(options_.calibration_ms);
+    const double limit_us = 1e3 * static_cast<double>(options_.start_timeout_ms);
+    measure_latency(std::min(budget_us / 4, limit_us));
+    Result<std::vector<std::string>> barrier = bootstrap_.all_gather("measurement of rails", "");
+    if (!barrier.is_ok()) return barrier.status();
+    const double network_us = budget_us * 0.45;
+    for (Probe& probe : probes_) {
+      probe.stream_us =
+          is_host_local(probe.kind) ? std::min(kLocalStreamUs, network_us / 4) : network_us;
+    }
+    if (Status status = measure_bandwidth(limit_us); !status.is_ok()) return status;
+    return share();
+  }
+
+  // --- Sink
+  void on_up(Endpoint&) override {}
+  void on_down(Endpoint& endpoint, const Status& why) override {
+    if (Probe* probe = find(endpoint)) {
+      probe->is_end_seen = probe->is_end_sent = true;
+      if (failure_.is_ok()) {
+        failure_ = {StatusCode::kRemoteError,
+                    "the rail to rank " + std::to_string(endpoint.peer()) +
+                        " went down while it was measured: " + why.message()};
+      }
+    }
+  }
+  Landing on_slice(Endpoint&, const SliceHeader& header) override {
+    if (header.operation != 0 || header.bytes > payload_.size()) return {};
+    return {Landing::How::kInto, payload_.data()};
+  }
+  void on_landed(Endpoint& from, const SliceHeader& header) override {
+    Probe* probe = find(from);
+    if (probe == nullptr) return;
+    const double now = Pump::now_us();
+    switch (header.signal) {
+      case kPing:
+        probe->owes_pong = true;
+        break;
+      case kPong:
+        probe->best_rtt_us = std::min(probe->best_rtt_us, now - probe->ping_start_us);
+        ++probe->pongs;
+        break;
+      case kStream:
+        if (probe->arrived_bytes == 0) probe->first_us = now;
+        probe->arrived_bytes += header.bytes;
+        probe->last_us = now;
+        probe->arrivals.emplace_back(now, probe->arrived_bytes);
+        break;
+      case kEnd:
+        probe->is_end_seen = true;
+        break;
+      default:
+        break;
+    }
+  }
+  void on_bytes(Endpoint&, const SliceHeader&, std::uint32_t, std::span<const std::byte>) override {
+  }
+  void on_acknowledged(Endpoint& to, std::uint64_t cookie, bool) override {
+    Probe* probe = find(to);
+    if (probe == nullptr) return;
+    const std::uint64_t bytes = cookie & ~kStartUpCookie;
+    probe->flight_bytes -= bytes;
+    probe->acknowledged_bytes += bytes;
+  }
+  void on_control(Endpoint&, std::span<const std::byte>) override {}
+
+ private:
+  Probe* find(const Endpoint& endpoint) {
+    for (Probe& probe : probes_) {
+      if (probe.joint.endpoint == &endpoint) return &probe;
+    }
+    return nullptr;
+  }
+
+  // The ranks of a plane form a ring in rank order; on network planes ranks of other hosts come
+  // first, since those of one host are joined by other rails.
+  int next_on_plane(int rank, int plane) const {
+    const Topology& topology = network_.topology;
+    const Rail* rail = topology.rail(rank, plane);
+    if (rail == nullptr) return -1;
+    int fallback = -1;
+    for (int i = 1; i < topology.rank_count(); ++i) {
+      const int other = (rank + i) % topology.rank_count();
+      if (!topology.joins(plane, rank, other)) continue;
+      const bool is_same_host = topology.rank_hosts[rank] == topology.rank_hosts[other];
+      if (is_host_local(rail->kind) == is_same_host) return other;
+      if (fallback < 0) fallback = other;
+    }
+    return fallback;
+  }
+
+  // `flight_bytes` comes back with the acknowledgement.
+  bool post(Probe& probe, std::uint32_t signal, std::uint64_t bytes, std::uint64_t flight_bytes) {
+    SliceHeader header;
+    header.operation = 0;
+    header.signal = signal;
+    header.bytes = static_cast<std::uint32_t>(bytes);
+    return probe.joint.endpoint->put(header, payload_.data(), kStartUpCookie | flight_bytes) !=
+           Posted::kBusy;
+  }
+
+  void answer_pings() {
+    for (Probe& probe : probes_) {
+      if (probe.owes_pong && post(probe, kPong, kPingBytes, 0)) probe.owes_pong = false;
+    }
+  }
+
+  // One rail after the other, so that they do not disturb each other.
+  void measure_latency(double budget_us) {
+    Pump pump(network_.transports);
+    const double end = Pump::now_us() + budget_us;
+    for (Probe& probe : probes_) {
+      if (!probe.is_sender) continue;
+      probe.joint.endpoint->expect(true);
+      pump.run_until(*this, end, [&] {
+        answer_pings();
+        if (probe.pings_sent == probe.pongs && probe.pongs < kPings) {
+          probe.ping_start_us = Pump::now_us();
+          if (post(probe, kPing, kPingBytes, 0)) ++probe.pings_sent;
+        }
+        return probe.pongs == kPings || !failure_.is_ok();
+      });
+      probe.joint.endpoint->expect(false);
+    }
+    // Others may still be measuring against this rank; they stop when their budget is over, and
+    // are answered while this rank waits for the next phase in measure_bandwidth.
+    pump.run_until(*this, end, [&] {
+      answer_pings();
+      return false;
+    });
+  }
+
+  Status measure_bandwidth(double limit_us) {
+    const double begin = Pump::now_us();
+    for (Probe& probe : probes_) probe.start_us = begin;
+    Pump pump(network_.transports);
+    const bool is_over = pump.run_until(*this, begin + limit_us, [&] {
+      answer_pings();
+      bool all_over = true;
+      for (Probe& probe : probes_) {
+        if (probe.is_sender) stream(probe);
+        all_over = all_over && (!probe.is_sender || probe.is_end_sent) &&
+                   (!probe.expects_stream || probe.is_end_seen);
+      }
+      return all_over || !failure_.is_ok();
+    });
+    if (!failure_.is_ok()) return failure_;
+    if (is_over) return ok();
+    std::string missing;
+    for (const Probe& probe : probes_) {
+      if (probe.expects_stream && !probe.is_end_seen) {
+        missing += " rank " + std::to_string(probe.joint.peer) + " on plane " +
+                   std::to_string(probe.joint.plane) + ";";
+      }
+    }
+    return {StatusCode::kTimeout, "measuring the rails took longer than " +
+                                      std::to_string(options_.start_timeout_ms) +
+                                      " ms; waiting for" + missing};
+  }
+
+  void stream(Probe& probe) {
+    if (probe.is_end_sent) return;
+    const double elapsed_us = Pump::now_us() - probe.start_us;
+    if (elapsed_us >= probe.stream_us) {
+      // Last of all, so that it needs no more progress on this side once it is posted.
+      if (probe.flight_bytes == 0) probe.is_end_sent = post(probe, kEnd, 0, 0);
+      return;
+    }
+    const double rate = static_cast<double>(probe.acknowledged_bytes) / std::max(elapsed_us, 1.0);
+    const std::uint64_t window =
+        std::clamp(static_cast<std::uint64_t>(rate * kWindowUs), kLeastWindow, kMostWindow);
+    const std::uint64_t bytes = slice_bytes(probe.kind);
+    while (probe.flight_bytes + bytes <= std::max(window, bytes) &&
+           post(probe, kStream, bytes, bytes)) {
+      probe.flight_bytes += bytes;
+    }
+  }
+
+  // Bytes per second that arrived after the first part of the stream; 0: too few to tell.
+  static double arrival_rate(const Probe& probe) {
+    const double from_us = probe.first_us + kSkip * (probe.last_us - probe.first_us);
+    const auto first = std::find_if(probe.arrivals.begin(), probe.arrivals.end(),
+                                    [&](const auto& arrival) { return arrival.first >= from_us; });
+    if (first == probe.arrivals.end() || first->first >= probe.last_us) return 0;
+    return static_cast<double>(probe.arrived_bytes - first->second) /
+           (probe.last_us - first->first) * 1e6;
+  }
+
+  // Tells all ranks what was seen here, and writes the curves from what all say.
+  Status share() {
+    Json mine = Json::array();
+    for (const Probe& probe : probes_) {
+      if (probe.is_sender && probe.pongs > 0) {
+        mine.push_back({"latency", rank_, probe.joint.plane, probe.best_rtt_us / 2});
+      }
+      if (probe.expects_stream) {
+        mine.push_back({"rate", probe.joint.peer, probe.joint.plane, arrival_rate(probe)});
+      }
+    }
+    const std::vector<std::uint8_t> message = Json::to_msgpack(mine);
+    Result<std::vector<std::string>> all = bootstrap_.all_gather(
+        "exchange of measurements", std::string(message.begin(), message.end()));
+    if (!all.is_ok()) return all.status();
+    struct Sum {
+      double latency_us = 1e18;
+      double bytes_per_s = 0;
+    };
+    std::map<std::pair<int, int>, Sum> by_host_and_plane;
+    const auto& rank_hosts = network_.topology.rank_hosts;
+    try {
+      for (const std::string& text : all.value()) {
+        for (const Json& row : Json::from_msgpack(text)) {
+          Sum& sum = by_host_and_plane[{rank_hosts.at(row.at(1)), row.at(2)}];
+          const double value = row.at(3);
+          if (row.at(0) == "latency") {
+            sum.latency_us = std::min(sum.latency_us, value);
+          } else {
+            sum.bytes_per_s += value;  // ranks of a host share its rails
+          }
+        }
+      }
+    } catch (const std::exception& error) {
+      return {StatusCode::kInternalError,
+              std::string("a rank's measurements cannot be read: ") + error.what()};
+    }
+    for (auto& [key, sum] : by_host_and_plane) {
+      for (Rail& rail : network_.topology.hosts[key.first].rails) {
+        if (rail.plane != key.second) continue;
+        if (sum.latency_us > 1e9) sum.latency_us = kNominalLatencyUs;
+        const bool is_measured = sum.bytes_per_s > 0;
+        rail.curve =
+            CostCurve::linear(sum.latency_us, is_measured ? sum.bytes_per_s : kNominalBytesPerS);
+        rail.provenance = is_measured ? Provenance::kMeasured : Provenance::kNominal;
+      }
+    }
+    return ok();
+  }
+
+  Bootstrap& bootstrap_;
+  Network& network_;
+  const Options& options_;
+  const int rank_;
+  std::vector<Probe> probes_;
+  std::vector<std::byte> payload_;
+  Status failure_;
+};
+
+}  // namespace
+
+Status calibrate(Bootstrap& bootstrap, Network& network, const Options& options, Logger logger) {
+  if (options.calibration_ms > 0 && bootstrap.rank_count() > 1) {
+    if (Status status = Calibrator(bootstrap, network, options).run(); !status.is_ok()) {
+      return status;
+    }
+  }
+  for (Host& host : network.topology.hosts) {
+    for (Rail& rail : host.rails) {
+      if (rail.curve.is_empty()) {
+        rail.curve = CostCurve::linear(kNominalLatencyUs, kNominalBytesPerS);
+      }
+      logger->info("host {} rail {}: {:.1f} us, {:.1f} MB/s, {}", host.name, rail.name,
+                   rail.curve.latency_us(), rail.curve.bytes_per_s() / 1e6,
+                   rail.provenance == Provenance::kMeasured ? "measured" : "nominal");
+    }
+  }
+  return ok();
+}
+
+}  // namespace polyrail

@@ -1,0 +1,187 @@
+#include <polyrail/communicator.hpp>
+
+#include <algorithm>
+
+#include "src/base/log.hpp"
+#include "src/comm/calibrate.hpp"
+#include "src/comm/network.hpp"
+#include "src/comm/plan_cache.hpp"
+#include "src/exec/engine.hpp"
+#include "src/plan/planner.hpp"
+
+namespace polyrail {
+namespace {
+
+class CommunicatorImpl final : public Communicator {
+ public:
+  CommunicatorImpl(std::unique_ptr<Bootstrap> bootstrap, const Options& options, Logger logger,
+                   Topology topology, std::shared_ptr<Engine> engine)
+      : bootstrap_(std::move(bootstrap)),
+        options_(options),
+        logger_(std::move(logger)),
+        engine_(std::move(engine)),
+        plans_(bootstrap_->rank(), std::move(topology), options.algorithm) {}
+
+  ~CommunicatorImpl() override { engine_->close(); }
+
+  int rank() const override { return bootstrap_->rank(); }
+  int rank_count() const override { return bootstrap_->rank_count(); }
+
+  Status all_reduce(const void* input, void* output, std::uint64_t count, DataType type,
+                    ReduceOp op) override {
+    Operation operation;
+    if (Status status = prepare(operation, input, output, count, type, op); !status.is_ok()) {
+      return status;
+    }
+    return engine_->run(operation);
+  }
+
+  Work all_reduce_async(const void* input, void* output, std::uint64_t count, DataType type,
+                        ReduceOp op) override {
+    auto work = std::make_shared<WorkState>(engine_);
+    if (Status status = prepare(work->operation, input, output, count, type, op); !status.is_ok()) {
+      return Work(status);
+    }
+    engine_->submit(work);
+    return Work(std::move(work));
+  }
+
+  Status async_error() const override { return engine_->failure(); }
+  void abort() override { engine_->abort(); }
+
+  std::vector<RailReport> rails() const override {
+    std::vector<RailReport> reports;
+    for (const Rail& rail : plans_.topology().host_of(rank()).rails) {
+      RailReport report;
+      report.name = rail.name;
+      report.kind = std::string(name(rail.kind));
+      report.device = rail.device;
+      report.address = rail.address;
+      report.plane = rail.plane;
+      report.latency_us = rail.curve.latency_us();
+      report.bytes_per_s = rail.curve.bytes_per_s();
+      for (int peer = 0; peer < rank_count(); ++peer) {
+        if (peer == rank()) continue;
+        for (const Link::RailState& state : engine_->rail_states(peer)) {
+          if (state.plane != rail.plane) continue;
+          report.bytes_sent += state.bytes_sent;
+          report.current_bytes_per_s = std::max(report.current_bytes_per_s, state.bytes_per_s);
+        }
+      }
+      reports.push_back(std::move(report));
+    }
+    return reports;
+  }
+
+  double limit_us(std::uint64_t count, DataType type, ReduceOp op, bool is_in_place) override {
+    return polyrail::limit_us(plans_.topology(), make_spec(count, type, op, is_in_place));
+  }
+
+  std::string explain(std::uint64_t count, DataType type, ReduceOp op, bool is_in_place) override {
+    PlanOptions options;
+    options.algorithm = plans_.algorithm();
+    const Result<Plan> plan =
+        make_plan(plans_.topology(), make_spec(count, type, op, is_in_place), options);
+    if (!plan.is_ok()) return plan.status().message();
+    return polyrail::explain(plan.value(), plans_.topology(), options);
+  }
+
+ private:
+  CollectiveSpec make_spec(std::uint64_t count, DataType type, ReduceOp op,
+                           bool is_in_place) const {
+    CollectiveSpec spec;
+    spec.collective = Collective::kAllReduce;
+    spec.count = count;
+    spec.type = type;
+    spec.op = op;
+    spec.is_in_place = is_in_place;
+    spec.rank_count = bootstrap_->rank_count();
+    return spec;
+  }
+
+  Status prepare(Operation& operation, const void* input, void* output, std::uint64_t count,
+                 DataType type, ReduceOp op) {
+    if (!is_valid(type)) {
+      return invalid("the data type " + std::to_string(static_cast<int>(type)) + " is unknown");
+    }
+    if (!is_valid(op)) {
+      return invalid("the operator " + std::to_string(static_cast<int>(op)) + " is unknown");
+    }
+    // More than any machine can map is a count that went wrong.
+    constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 56;
+    if (count > kMostBytes / size_bytes(type)) {
+      return invalid(std::to_string(count) + " elements of " + std::string(name(type)) +
+                     " do not fit into memory");
+    }
+    const std::uint64_t bytes = count * size_bytes(type);
+    if (count > 0 && input == nullptr) return invalid("the input is null");
+    if (count > 0 && output == nullptr) return invalid("the output is null");
+    const auto in = reinterpret_cast<std::uintptr_t>(input);
+    const auto out = reinterpret_cast<std::uintptr_t>(output);
+    if (in + bytes < in || out + bytes < out) {
+      return invalid(std::to_string(count) + " elements do not fit behind the given address");
+    }
+    if (in != out && in < out + bytes && out < in + bytes) {
+      return invalid("input and output overlap without being equal");
+    }
+    Result<std::shared_ptr<const BoundPlan>> plan =
+        plans_.find_or_make(make_spec(count, type, op, in == out));
+    if (!plan.is_ok()) return plan.status();
+    operation.plan = std::move(plan).value();
+    operation.buffers.input = static_cast<const std::byte*>(input);
+    operation.buffers.output = static_cast<std::byte*>(output);
+    return ok();
+  }
+
+  Status invalid(const std::string& cause) const {
+    return {StatusCode::kInvalidArgument,
+            "all_reduce on rank " + std::to_string(rank()) + ": " + cause};
+  }
+
+  std::unique_ptr<Bootstrap> bootstrap_;
+  const Options options_;
+  Logger logger_;
+  std::shared_ptr<Engine> engine_;  // shared with Works that outlive this
+  PlanCache plans_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Communicator>> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
+                                                           const Options& options) {
+  if (bootstrap == nullptr) {
+    return Status(StatusCode::kInvalidArgument, "create a communicator: the bootstrap is null");
+  }
+  Result<Logger> logger = make_logger(options, "polyrail");
+  if (!logger.is_ok()) return logger.status();
+  Result<Network> network = connect(*bootstrap, options, logger.value());
+  if (!network.is_ok()) return network.status();
+  if (Status status = calibrate(*bootstrap, network.value(), options, logger.value());
+      !status.is_ok()) {
+    return status;
+  }
+  const Topology& topology = network.value().topology;
+  const int rank = bootstrap->rank();
+  Engine::Setup setup;
+  setup.rank = rank;
+  setup.rank_count = bootstrap->rank_count();
+  setup.plane_count = topology.plane_count();
+  setup.options = options;
+  setup.logger = logger.value();
+  for (const Joint& joint : network.value().joints) {
+    const CostCurve& mine = topology.rail(rank, joint.plane)->curve;
+    const CostCurve& theirs = topology.rail(joint.peer, joint.plane)->curve;
+    setup.joints.push_back({joint.peer, joint.plane, joint.endpoint,
+                            network.value().transports[joint.transport]->caps(),
+                            std::max(mine.latency_us(), theirs.latency_us()),
+                            std::min(mine.bytes_per_s(), theirs.bytes_per_s())});
+  }
+  setup.transports = std::move(network.value().transports);
+  Result<std::shared_ptr<Engine>> engine = Engine::create(std::move(setup));
+  if (!engine.is_ok()) return engine.status();
+  return std::unique_ptr<Communicator>(new CommunicatorImpl(std::move(bootstrap), options,
+                                                            std::move(logger).value(), topology,
+                                                            std::move(engine).value()));
+}
+
+}  // namespace polyrail

@@ -1,0 +1,143 @@
+// All-reduce over ranks that are threads: every type, operator, size class and placement.
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "perf/tools/perf_data.hpp"
+#include "tests/collective/ranks.hpp"
+
+namespace polyrail {
+namespace {
+
+// Three rounds with other data each, so that what an earlier round left behind would show.
+void check(int rank_count, const Options& options, std::uint64_t count, DataType type, ReduceOp op,
+           bool is_in_place, std::uint64_t unalign = 0) {
+  run_ranks(rank_count, options, [&](int rank, Communicator& communicator) {
+    perf::Buffer input(count, type, false, unalign);
+    perf::Buffer output(count, type, false, unalign);
+    void* target = is_in_place ? input.data() : output.data();
+    for (std::uint64_t round = 0; round < 3; ++round) {
+      perf::fill_input(input.data(), count, type, op, rank, rank_count, round);
+      const Status status = communicator.all_reduce(input.data(), target, count, type, op);
+      ASSERT_TRUE(status.is_ok()) << status.message();
+      ASSERT_EQ(perf::count_wrong(target, count, type, op, rank_count, round), 0u)
+          << "rank " << rank << " of " << rank_count << ", " << count << " " << name(type) << ", "
+          << name(op) << ", round " << round << (is_in_place ? ", in place" : "");
+    }
+  });
+}
+
+class AllReduce : public testing::TestWithParam<std::string> {};
+
+TEST_P(AllReduce, SumsEverySizeInAndOutOfPlace) {
+  for (int ranks : {1, 2, 3, 4}) {
+    for (std::uint64_t count : {0, 1, 2, 3, 7, 1000, 65537, 1000003}) {
+      check(ranks, quick_options(GetParam()), count, DataType::kFloat32, ReduceOp::kSum, false);
+      check(ranks, quick_options(GetParam()), count, DataType::kInt64, ReduceOp::kSum, true);
+    }
+  }
+}
+
+TEST_P(AllReduce, KnowsEveryTypeAndOperator) {
+  run_ranks(3, quick_options(GetParam()), [&](int rank, Communicator& communicator) {
+    for (DataType type : kAllDataTypes) {
+      for (ReduceOp op : kAllReduceOps) {
+        for (std::uint64_t count : {5, 30011}) {
+          perf::Buffer input(count, type, false, 1);
+          perf::Buffer output(count, type, false, 3);
+          perf::fill_input(input.data(), count, type, op, rank, 3, 4);
+          const Status status =
+              communicator.all_reduce(input.data(), output.data(), count, type, op);
+          ASSERT_TRUE(status.is_ok()) << status.message();
+          ASSERT_EQ(perf::count_wrong(output.data(), count, type, op, 3, 4), 0u)
+              << name(type) << " " << name(op) << " " << count;
+        }
+      }
+    }
+  });
+}
+
+TEST_P(AllReduce, GivesTheSameBitsOnAllRanks) {
+  constexpr std::uint64_t kCount = 100003;
+  std::vector<std::vector<float>> results(4);
+  run_ranks(4, quick_options(GetParam()), [&](int rank, Communicator& communicator) {
+    std::mt19937 random(static_cast<unsigned>(rank) + 1);
+    std::uniform_real_distribution<float> values(-1, 1);
+    std::vector<float> input(kCount);
+    for (float& value : input) value = values(random);
+    results[rank].resize(kCount);
+    ASSERT_TRUE(communicator
+                    .all_reduce(input.data(), results[rank].data(), kCount, DataType::kFloat32,
+                                ReduceOp::kSum)
+                    .is_ok());
+  });
+  for (int rank = 1; rank < 4; ++rank) {
+    EXPECT_EQ(std::memcmp(results[0].data(), results[rank].data(), 4 * kCount), 0) << rank;
+  }
+}
+
+TEST_P(AllReduce, RunsAsynchronousCallsInOrder) {
+  run_ranks(2, quick_options(GetParam()), [&](int, Communicator& communicator) {
+    std::vector<std::int32_t> value(1000, 1);
+    std::vector<Work> works;
+    for (int i = 0; i < 10; ++i) {
+      works.push_back(communicator.all_reduce_async(value.data(), value.data(), value.size(),
+                                                    DataType::kInt32, ReduceOp::kSum));
+    }
+    for (Work& work : works) ASSERT_TRUE(work.wait().is_ok());
+    EXPECT_EQ(value[999], 1 << 10);
+    // A blocking call after asynchronous ones.
+    ASSERT_TRUE(
+        communicator
+            .all_reduce(value.data(), value.data(), value.size(), DataType::kInt32, ReduceOp::kSum)
+            .is_ok());
+    EXPECT_EQ(value[0], 1 << 11);
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Transports, AllReduce, testing::Values("loopback", "shm", "tcp"),
+                         [](const auto& row) { return row.param; });
+
+TEST(AllReduceProgress, WorksInEveryMode) {
+  for (const char* mode : {"caller", "thread", "auto"}) {
+    Options options = quick_options("loopback");
+    options.progress = mode;
+    check(3, options, 5000, DataType::kFloat32, ReduceOp::kSum, false);
+    run_ranks(2, options, [&](int, Communicator& communicator) {
+      std::vector<std::int32_t> value(70000, 3);
+      Work work = communicator.all_reduce_async(value.data(), value.data(), value.size(),
+                                                DataType::kInt32, ReduceOp::kSum);
+      while (!work.is_done()) std::this_thread::yield();
+      ASSERT_TRUE(work.wait().is_ok());
+      EXPECT_EQ(value[69999], 6);
+    });
+  }
+}
+
+TEST(AllReduceAlgorithms, AllGiveTheRightResult) {
+  for (const char* algorithm :
+       {"ring", "direct", "one_shot", "recursive_doubling", "halving_doubling", "tree"}) {
+    for (int ranks : {2, 3, 4, 5}) {
+      for (bool is_in_place : {false, true}) {
+        Options options = quick_options("loopback");
+        options.algorithm = algorithm;
+        SCOPED_TRACE(std::string(algorithm) + " " + std::to_string(ranks));
+        check(ranks, options, 10007, DataType::kFloat32, ReduceOp::kAvg, is_in_place);
+      }
+    }
+  }
+}
+
+TEST(Communicators, WithDifferentOptionsWorkSideBySide) {
+  std::thread other([] {
+    Options options = quick_options("shm");
+    options.progress = "thread";
+    check(2, options, 30000, DataType::kFloat64, ReduceOp::kMax, false);
+  });
+  check(2, quick_options("loopback"), 30000, DataType::kFloat32, ReduceOp::kMin, true);
+  other.join();
+}
+
+}  // namespace
+}  // namespace polyrail
