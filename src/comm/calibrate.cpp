@@ -18,6 +18,7 @@ constexpr std::uint32_t kStream = 3;
 constexpr std::uint32_t kEnd = 4;
 constexpr int kPings = 16;
 constexpr std::uint64_t kPingBytes = 8;
+constexpr std::size_t kMostSlice = 256 * 1024;
 constexpr double kSkip = 0.4;  // of a stream's time is not counted
 constexpr std::uint64_t kLeastWindow = 64 * 1024;
 constexpr std::uint64_t kMostWindow = 16 * 1024 * 1024;
@@ -28,7 +29,7 @@ constexpr double kNominalLatencyUs = 30;
 constexpr double kNominalBytesPerS = 1e9;
 
 std::uint64_t slice_bytes(RailKind kind) {
-  return is_host_local(kind) ? 256 * 1024 : 32 * 1024;
+  return is_host_local(kind) ? kMostSlice : 32 * 1024;
 }
 
 // Both directions of one joint while it is measured.
@@ -69,7 +70,8 @@ class Calibrator final : public Sink {
       probe.expects_stream = next_on_plane(joint.peer, joint.plane) == rank_;
       probes_.push_back(std::move(probe));
     }
-    payload_.resize(512 * 1024);
+    payload_.resize(kMostSlice);
+    landing_.resize(kMostSlice);
   }
 
   Status run() {
@@ -100,8 +102,8 @@ class Calibrator final : public Sink {
     }
   }
   Landing on_slice(Endpoint&, const SliceHeader& header) override {
-    if (header.operation != 0 || header.bytes > payload_.size()) return {};
-    return {Landing::How::kInto, payload_.data()};
+    if (header.operation != 0 || header.bytes > landing_.size()) return {};
+    return {Landing::How::kInto, landing_.data()};
   }
   void on_landed(Endpoint& from, const SliceHeader& header) override {
     Probe* probe = find(from);
@@ -316,7 +318,8 @@ class Calibrator final : public Sink {
   const Options& options_;
   const int rank_;
   std::vector<Probe> probes_;
-  std::vector<std::byte> payload_;
+  std::vector<std::byte> payload_;  // what is sent
+  std::vector<std::byte> landing_;  // where everything lands
   Status failure_;
 };
 

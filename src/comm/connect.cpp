@@ -156,7 +156,8 @@ class Connector {
   }
 
   Status open_rails() {
-    const HostProbe probe = discover_host();
+    // Looked at once per process: it does not change, and hwloc is not made for several threads.
+    static const HostProbe probe = discover_host();
     self_.core_count = probe.host.core_count;
     self_.numa_count = probe.host.numa_count;
     self_.package_count = probe.host.package_count;

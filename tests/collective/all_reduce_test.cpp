@@ -10,32 +10,46 @@
 namespace polyrail {
 namespace {
 
+struct Call {
+  std::uint64_t count;
+  DataType type;
+  ReduceOp op;
+  bool is_in_place;
+};
+
 // Three rounds with other data each, so that what an earlier round left behind would show.
-void check(int rank_count, const Options& options, std::uint64_t count, DataType type, ReduceOp op,
-           bool is_in_place, std::uint64_t unalign = 0) {
-  run_ranks(rank_count, options, [&](int rank, Communicator& communicator) {
-    perf::Buffer input(count, type, false, unalign);
-    perf::Buffer output(count, type, false, unalign);
-    void* target = is_in_place ? input.data() : output.data();
-    for (std::uint64_t round = 0; round < 3; ++round) {
-      perf::fill_input(input.data(), count, type, op, rank, rank_count, round);
-      const Status status = communicator.all_reduce(input.data(), target, count, type, op);
-      ASSERT_TRUE(status.is_ok()) << status.message();
-      ASSERT_EQ(perf::count_wrong(target, count, type, op, rank_count, round), 0u)
-          << "rank " << rank << " of " << rank_count << ", " << count << " " << name(type) << ", "
-          << name(op) << ", round " << round << (is_in_place ? ", in place" : "");
-    }
-  });
+void check_call(Communicator& communicator, const Call& call) {
+  const int rank = communicator.rank();
+  const int ranks = communicator.rank_count();
+  perf::Buffer input(call.count, call.type, false, 0);
+  perf::Buffer output(call.count, call.type, false, 0);
+  void* target = call.is_in_place ? input.data() : output.data();
+  for (std::uint64_t round = 0; round < 3; ++round) {
+    perf::fill_input(input.data(), call.count, call.type, call.op, rank, ranks, round);
+    const Status status =
+        communicator.all_reduce(input.data(), target, call.count, call.type, call.op);
+    ASSERT_TRUE(status.is_ok()) << status.message();
+    ASSERT_EQ(perf::count_wrong(target, call.count, call.type, call.op, ranks, round), 0u)
+        << "rank " << rank << " of " << ranks << ", " << call.count << " " << name(call.type)
+        << ", " << name(call.op) << ", round " << round << (call.is_in_place ? ", in place" : "");
+  }
+}
+
+void check(int rank_count, const Options& options, const Call& call) {
+  run_ranks(rank_count, options,
+            [&](int, Communicator& communicator) { check_call(communicator, call); });
 }
 
 class AllReduce : public testing::TestWithParam<std::string> {};
 
 TEST_P(AllReduce, SumsEverySizeInAndOutOfPlace) {
   for (int ranks : {1, 2, 3, 4}) {
-    for (std::uint64_t count : {0, 1, 2, 3, 7, 1000, 65537, 1000003}) {
-      check(ranks, quick_options(GetParam()), count, DataType::kFloat32, ReduceOp::kSum, false);
-      check(ranks, quick_options(GetParam()), count, DataType::kInt64, ReduceOp::kSum, true);
-    }
+    run_ranks(ranks, quick_options(GetParam()), [](int, Communicator& communicator) {
+      for (std::uint64_t count : {0, 1, 2, 3, 7, 1000, 65537, 1000003}) {
+        check_call(communicator, {count, DataType::kFloat32, ReduceOp::kSum, false});
+        check_call(communicator, {count, DataType::kInt64, ReduceOp::kSum, true});
+      }
+    });
   }
 }
 
@@ -103,7 +117,7 @@ TEST(AllReduceProgress, WorksInEveryMode) {
   for (const char* mode : {"caller", "thread", "auto"}) {
     Options options = quick_options("loopback");
     options.progress = mode;
-    check(3, options, 5000, DataType::kFloat32, ReduceOp::kSum, false);
+    check(3, options, {5000, DataType::kFloat32, ReduceOp::kSum, false});
     run_ranks(2, options, [&](int, Communicator& communicator) {
       std::vector<std::int32_t> value(70000, 3);
       Work work = communicator.all_reduce_async(value.data(), value.data(), value.size(),
@@ -119,12 +133,13 @@ TEST(AllReduceAlgorithms, AllGiveTheRightResult) {
   for (const char* algorithm :
        {"ring", "direct", "one_shot", "recursive_doubling", "halving_doubling", "tree"}) {
     for (int ranks : {2, 3, 4, 5}) {
-      for (bool is_in_place : {false, true}) {
-        Options options = quick_options("loopback");
-        options.algorithm = algorithm;
-        SCOPED_TRACE(std::string(algorithm) + " " + std::to_string(ranks));
-        check(ranks, options, 10007, DataType::kFloat32, ReduceOp::kAvg, is_in_place);
-      }
+      Options options = quick_options("loopback");
+      options.algorithm = algorithm;
+      run_ranks(ranks, options, [&](int, Communicator& communicator) {
+        SCOPED_TRACE(algorithm);
+        check_call(communicator, {10007, DataType::kFloat32, ReduceOp::kAvg, false});
+        check_call(communicator, {10007, DataType::kFloat32, ReduceOp::kAvg, true});
+      });
     }
   }
 }
@@ -133,9 +148,9 @@ TEST(Communicators, WithDifferentOptionsWorkSideBySide) {
   std::thread other([] {
     Options options = quick_options("shm");
     options.progress = "thread";
-    check(2, options, 30000, DataType::kFloat64, ReduceOp::kMax, false);
+    check(2, options, {30000, DataType::kFloat64, ReduceOp::kMax, false});
   });
-  check(2, quick_options("loopback"), 30000, DataType::kFloat32, ReduceOp::kMin, true);
+  check(2, quick_options("loopback"), {30000, DataType::kFloat32, ReduceOp::kMin, true});
   other.join();
 }
 
