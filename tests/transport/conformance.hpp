@@ -18,7 +18,7 @@ struct ConformanceCase {
   // What a decorator may take away. A transport of its own gives all of it.
   struct Guarantees {
     bool arrives_once = true;  // no slice arrives twice
-    bool in_order = true;      // slices and controls of an endpoint arrive as they were posted
+    bool in_order = true;  // slices arrive as they were posted; controls keep their place anyway
   };
   Guarantees guarantees{};
 

@@ -2,12 +2,38 @@
 #include <filesystem>
 
 #include "tests/transport/conformance.hpp"
+#include "transports/fault/fault.hpp"
 
 namespace polyrail::testing {
+namespace {
+
+// The same transport, faulty at all ends.
+OpenTransport with_faults(OpenTransport open, std::string settings) {
+  return [=](const TransportContext& context) -> Result<std::unique_ptr<Transport>> {
+    auto transport = open(context);
+    if (!transport.is_ok()) return transport;
+    Options options;
+    options.fault = "*:" + settings;
+    return decorate(std::move(transport).value(), options);
+  };
+}
+
+}  // namespace
+
 std::vector<ConformanceCase> conformance_cases() {
   return {
       {"loopback", open_builtin("loopback")},
       {"shm", open_builtin("shm")},
+      {"fault_none", with_faults(open_builtin("loopback"), "delay=0us")},
+      {"fault_rate_and_delay",
+       with_faults(open_builtin("loopback"), "rate=2GB/s,burst=64KiB,delay=100us")},
+      {"fault_reorder", with_faults(open_builtin("loopback"), "reorder=5"), {.in_order = false}},
+      {"fault_duplicate",
+       with_faults(open_builtin("loopback"), "duplicate=0.3"),
+       {.arrives_once = false}},
+      {"fault_everything_over_shm",
+       with_faults(open_builtin("shm"), "rate=2GB/s,delay=20us,reorder=3,duplicate=0.1"),
+       {.arrives_once = false, .in_order = false}},
   };
 }
 

@@ -1,15 +1,9 @@
 #include "transports/loopback/loopback.hpp"
 
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
-#include <sys/timerfd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <system_error>
+#include <optional>
 
 #include "src/base/assert.hpp"
-#include "src/base/file_descriptor.hpp"
+#include "src/base/sleep_set.hpp"
 #include "transports/loopback/directory.hpp"
 #include "transports/loopback/endpoint.hpp"
 
@@ -20,39 +14,15 @@ namespace {
 // Memory of one process needs no announcement.
 class PlainMemory final : public MemoryRegion {};
 
-// What a transport sleeps on: an event that peers raise, a timer for deadlines, an epoll over both.
-struct SleepDescriptors {
-  FileDescriptor event;
-  FileDescriptor timer;
-  FileDescriptor epoll;
-};
-
-Result<SleepDescriptors> open_sleep_descriptors() {
-  SleepDescriptors opened{
-      FileDescriptor(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
-      FileDescriptor(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)),
-      FileDescriptor(::epoll_create1(EPOLL_CLOEXEC))};
-  epoll_event event{};
-  event.events = EPOLLIN;
-  if (!opened.event.is_open() || !opened.timer.is_open() || !opened.epoll.is_open() ||
-      ::epoll_ctl(opened.epoll.get(), EPOLL_CTL_ADD, opened.event.get(), &event) != 0 ||
-      ::epoll_ctl(opened.epoll.get(), EPOLL_CTL_ADD, opened.timer.get(), &event) != 0) {
-    return Status(StatusCode::kSystemError, "open a loopback rail: make descriptors to sleep on: " +
-                                                std::system_category().message(errno));
-  }
-  return opened;
-}
-
 class LoopbackTransport final : public Transport {
  public:
-  LoopbackTransport(Rail rail, const TransportContext& context, SleepDescriptors descriptors,
-                    Logger logger)
+  LoopbackTransport(Rail rail, const TransportContext& context, SleepSet sleep,
+                    std::shared_ptr<Waker> waker, Logger logger)
       : rail_(std::move(rail)),
         context_(context),
         logger_(std::move(logger)),
-        timer_(std::move(descriptors.timer)),
-        epoll_(std::move(descriptors.epoll)),
-        waker_(std::make_shared<Waker>(std::move(descriptors.event))),
+        sleep_(std::move(sleep)),
+        waker_(std::move(waker)),
         address_(Directory::instance().open(context, waker_)) {}
 
   ~LoopbackTransport() override {
@@ -71,22 +41,20 @@ class LoopbackTransport final : public Transport {
   }
   bool progress(Sink& sink) override;
 
-  int descriptor() const override { return epoll_.get(); }
+  int descriptor() const override { return sleep_.descriptor(); }
   bool prepare_sleep() override;
   void end_sleep() override;
 
  private:
-  void arm_timer();
+  void set_deadline();
 
   const Rail rail_;
   const TransportContext context_;
   const Logger logger_;
-  const FileDescriptor timer_;  // of the next connection that would be late
-  const FileDescriptor epoll_;
+  SleepSet sleep_;  // on the waker and the deadline of the next connection that would be late
   const std::shared_ptr<Waker> waker_;  // shared with the wires, which peers hold as well
   const PortAddress address_;
   std::vector<std::unique_ptr<LoopbackEndpoint>> endpoints_;
-  std::size_t connecting_count_ = 0;
 };
 
 Result<Endpoint*> LoopbackTransport::connect(int peer, std::string_view address) {
@@ -104,8 +72,7 @@ Result<Endpoint*> LoopbackTransport::connect(int peer, std::string_view address)
           ? std::make_unique<LoopbackEndpoint>(peer, rail_.name, std::move(end).value(), deadline)
           : std::make_unique<LoopbackEndpoint>(peer, rail_.name, end.status()));
   logger_->debug("rail '{}': connecting to rank {}", rail_.name, peer);
-  ++connecting_count_;
-  arm_timer();
+  set_deadline();
   return static_cast<Endpoint*>(endpoints_.back().get());
 }
 
@@ -116,28 +83,18 @@ bool LoopbackTransport::progress(Sink& sink) {
     auto& endpoint = *endpoints_[i];
     const bool was_connecting = endpoint.is_connecting();
     has_moved |= endpoint.progress(sink);
-    if (was_connecting && !endpoint.is_connecting()) {
-      --connecting_count_;
-      arm_timer();
-    }
+    if (was_connecting && !endpoint.is_connecting()) set_deadline();
   }
   return has_moved;
 }
 
-// Sets the timer to the first deadline, or stops it; either way what it had to say is forgotten.
-void LoopbackTransport::arm_timer() {
-  itimerspec spec{};
-  if (connecting_count_ > 0) {
-    auto first = Clock::time_point::max();
-    for (const auto& endpoint : endpoints_) {
-      if (endpoint->is_connecting()) first = std::min(first, endpoint->deadline());
-    }
-    const auto since_start =
-        std::max<std::chrono::nanoseconds>(first.time_since_epoch(), std::chrono::nanoseconds(1));
-    spec.it_value.tv_sec = since_start.count() / 1'000'000'000;
-    spec.it_value.tv_nsec = since_start.count() % 1'000'000'000;
+void LoopbackTransport::set_deadline() {
+  std::optional<Clock::time_point> first;
+  for (const auto& endpoint : endpoints_) {
+    if (!endpoint->is_connecting()) continue;
+    if (!first || endpoint->deadline() < *first) first = endpoint->deadline();
   }
-  ::timerfd_settime(timer_.get(), TFD_TIMER_ABSTIME, &spec, nullptr);
+  sleep_.set_deadline(first);
 }
 
 bool LoopbackTransport::prepare_sleep() {
@@ -153,9 +110,8 @@ bool LoopbackTransport::prepare_sleep() {
 
 void LoopbackTransport::end_sleep() {
   waker_->is_asleep.store(false);
-  std::uint64_t count = 0;
   // Even if nobody seems to have woken us: a waker may be between the flag and the event.
-  [[maybe_unused]] const auto drained = ::read(waker_->event.get(), &count, sizeof(count));
+  lower_event(waker_->event.get());
 }
 
 }  // namespace
@@ -174,10 +130,19 @@ Result<std::vector<Rail>> discover_loopback(const Options& options) {
 
 Result<std::unique_ptr<Transport>> open_loopback(const Rail& rail, const TransportContext& context,
                                                  const Options&, Logger logger) {
-  auto descriptors = loopback::open_sleep_descriptors();
-  if (!descriptors.is_ok()) return descriptors.status();
+  const auto failed = [&](const Status& status) {
+    return Status(status.code(), "open rail '" + rail.name + "': " + status.message());
+  };
+  auto sleep = SleepSet::open();
+  if (!sleep.is_ok()) return failed(sleep.status());
+  auto event = open_event();
+  if (!event.is_ok()) return failed(event.status());
+  const auto watched = sleep.value().watch(event.value().get());
+  if (!watched.is_ok()) return failed(watched);
+  // Shared with the wires, which peers hold as well: it outlives the last one that may wake us.
+  auto waker = std::make_shared<loopback::Waker>(std::move(event).value());
   return std::unique_ptr<Transport>(std::make_unique<loopback::LoopbackTransport>(
-      rail, context, std::move(descriptors).value(), std::move(logger)));
+      rail, context, std::move(sleep).value(), std::move(waker), std::move(logger)));
 }
 
 }  // namespace polyrail

@@ -10,8 +10,6 @@
 // sleeper sees the news or the other side sees the flag.
 #pragma once
 
-#include <unistd.h>
-
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -21,6 +19,7 @@
 #include <utility>
 
 #include "src/base/file_descriptor.hpp"
+#include "src/base/sleep_set.hpp"
 #include "transports/transport.hpp"
 
 namespace polyrail::loopback {
@@ -32,11 +31,10 @@ struct Waker {
   // Call after publishing something.
   void wake() {
     if (!is_asleep.load() || !is_asleep.exchange(false)) return;
-    const std::uint64_t one = 1;
-    [[maybe_unused]] const auto written = ::write(event.get(), &one, sizeof(one));
+    raise_event(event.get());
   }
 
-  const FileDescriptor event;  // an eventfd, not blocking
+  const FileDescriptor event;
   std::atomic<bool> is_asleep{false};
 };
 
