@@ -13,6 +13,7 @@
 #include "src/comm/pump.hpp"
 #include "topology/discover.hpp"
 #include "transports/builtin.hpp"
+#include "transports/fault/fault.hpp"
 
 namespace polyrail {
 namespace {
@@ -200,6 +201,8 @@ class Connector {
                         transport.status().message());
           continue;
         }
+        transport = decorate(std::move(transport).value(), options_);
+        if (!transport.is_ok()) return transport.status();
         if (std::find(kinds_.begin(), kinds_.end(), rail.kind) == kinds_.end()) {
           kinds_.push_back(rail.kind);
         }
