@@ -24,12 +24,13 @@ constexpr std::uint64_t kLeastWindow = 64 * 1024;
 constexpr std::uint64_t kMostWindow = 16 * 1024 * 1024;
 constexpr double kWindowUs = 6000;  // bytes under way: so much of the rail's time
 constexpr double kLocalStreamUs = 8000;
+constexpr std::uint64_t kEnoughSlices = 64;
 // Assumed where nothing was measured.
 constexpr double kNominalLatencyUs = 30;
 constexpr double kNominalBytesPerS = 1e9;
 
 std::uint64_t slice_bytes(RailKind kind) {
-  return is_host_local(kind) ? kMostSlice : 32 * 1024;
+  return is_host_local(kind) ? kMostSlice / 4 : 32 * 1024;
 }
 
 // Both directions of one joint while it is measured.
@@ -80,10 +81,10 @@ class Calibrator final : public Sink {
     measure_latency(std::min(budget_us / 4, limit_us));
     Result<std::vector<std::string>> barrier = bootstrap_.all_gather("measurement of rails", "");
     if (!barrier.is_ok()) return barrier.status();
-    const double network_us = budget_us * 0.45;
+    network_us_ = budget_us * 0.45;
     for (Probe& probe : probes_) {
       probe.stream_us =
-          is_host_local(probe.kind) ? std::min(kLocalStreamUs, network_us / 4) : network_us;
+          is_host_local(probe.kind) ? std::min(kLocalStreamUs, network_us_ / 4) : network_us_;
     }
     if (Status status = measure_bandwidth(limit_us); !status.is_ok()) return status;
     return share();
@@ -238,7 +239,9 @@ class Calibrator final : public Sink {
   void stream(Probe& probe) {
     if (probe.is_end_sent) return;
     const double elapsed_us = Pump::now_us() - probe.start_us;
-    if (elapsed_us >= probe.stream_us) {
+    // A local rail that turns out to be slow is measured as long as the others.
+    const bool is_enough = probe.acknowledged_bytes >= kEnoughSlices * slice_bytes(probe.kind);
+    if (elapsed_us >= probe.stream_us && (is_enough || elapsed_us >= network_us_)) {
       // Last of all, so that it needs no more progress on this side once it is posted.
       if (probe.flight_bytes == 0) probe.is_end_sent = post(probe, kEnd, 0, 0);
       return;
@@ -281,6 +284,7 @@ class Calibrator final : public Sink {
     struct Sum {
       double latency_us = 1e18;
       double bytes_per_s = 0;
+      int rank_count = 0;
     };
     std::map<std::pair<int, int>, Sum> by_host_and_plane;
     const auto& rank_hosts = network_.topology.rank_hosts;
@@ -292,7 +296,8 @@ class Calibrator final : public Sink {
           if (row.at(0) == "latency") {
             sum.latency_us = std::min(sum.latency_us, value);
           } else {
-            sum.bytes_per_s += value;  // ranks of a host share its rails
+            sum.bytes_per_s += value;
+            ++sum.rank_count;
           }
         }
       }
@@ -304,6 +309,8 @@ class Calibrator final : public Sink {
       for (Rail& rail : network_.topology.hosts[key.first].rails) {
         if (rail.plane != key.second) continue;
         if (sum.latency_us > 1e9) sum.latency_us = kNominalLatencyUs;
+        // The ranks of a host share a network rail; a host-local one is each rank's own.
+        if (is_host_local(rail.kind) && sum.rank_count > 0) sum.bytes_per_s /= sum.rank_count;
         const bool is_measured = sum.bytes_per_s > 0;
         rail.curve =
             CostCurve::linear(sum.latency_us, is_measured ? sum.bytes_per_s : kNominalBytesPerS);
@@ -318,6 +325,7 @@ class Calibrator final : public Sink {
   const Options& options_;
   const int rank_;
   std::vector<Probe> probes_;
+  double network_us_ = 0;           // how long network rails are measured
   std::vector<std::byte> payload_;  // what is sent
   std::vector<std::byte> landing_;  // where everything lands
   Status failure_;
