@@ -236,16 +236,18 @@ class Builder {
         std::find_if(host.rails.begin(), host.rails.end(), is_local) - host.rails.begin();
     for (std::size_t i = 0; i < host.rails.size(); ++i) {
       Rail& rail = host.rails[i];
+      const auto same = [&](const Rail& other) { return other.kind == rail.kind; };
+      const auto begin = host.rails.begin();
+      const auto here = begin + static_cast<long>(i);
+      const auto before = static_cast<std::size_t>(std::count_if(begin, here, same));
       if (i < network_count) {
+        const auto count = static_cast<std::size_t>(std::count_if(begin, host.rails.end(), same));
         rail.plane = static_cast<int>(i);
         rail.name = "rail" + std::to_string(i);
-        rail.numa = spread(i, network_count, host);
+        rail.numa = spread(before, count, host);
         continue;
       }
       rail.plane = first_local_plane + static_cast<int>(i - network_count);
-      const auto same = [&](const Rail& other) { return other.kind == rail.kind; };
-      const auto before =
-          std::count_if(host.rails.begin(), host.rails.begin() + static_cast<long>(i), same);
       rail.name = std::string(name(rail.kind));
       if (before > 0) rail.name += std::to_string(before);
     }

@@ -17,7 +17,8 @@
 // repeats the list of rates. A TIME is the latency of the rates in front of it that have none yet;
 // without any, each kind has a usual one. Parts add up; one with `which` replaces the rails of its
 // kind on those hosts. Network rails lie on planes 0, 1, ... in the order given, host-local ones
-// on the planes behind. GPUs and rails are spread evenly over the NUMA nodes.
+// on the planes behind. The GPUs and the network rails of each kind are spread evenly over the NUMA
+// nodes.
 #pragma once
 
 #include <string_view>

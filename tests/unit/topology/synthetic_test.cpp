@@ -81,7 +81,8 @@ TEST(SyntheticTopology, GpusAndRailsAreSpreadOverNumaNodes) {
   EXPECT_EQ(host.rails[0].kind, RailKind::kVerbs);
   EXPECT_EQ(host.rails[0].numa, 0);
   EXPECT_EQ(host.rails[4].kind, RailKind::kTcp);
-  EXPECT_EQ(host.rails[4].numa, 1);
+  EXPECT_EQ(host.rails[3].numa, 1);
+  EXPECT_EQ(host.rails[4].numa, 0);
   EXPECT_EQ(host.rails[5].name, "cuda_ipc");
   EXPECT_EQ(host.rails[5].numa, -1);
 }
