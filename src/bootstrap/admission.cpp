@@ -15,7 +15,7 @@ constexpr std::size_t kFewestStrangers = 16;
 constexpr std::size_t kMostStrangers = 1024;
 constexpr int kAcceptedAtOnce = 64;  // then the others get their turn
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{20};
-constexpr std::chrono::seconds kPatienceForLate{1};
+constexpr std::chrono::seconds kPatienceForLate{2};
 
 class Admission {
  public:
@@ -24,14 +24,17 @@ class Admission {
         deadline_(setup.timeout_ms),
         sockets_(std::move(sockets)),
         strangers_(setup, most_strangers),
-        members_(setup.self.rank_count) {}
+        members_(setup.self.rank_count),
+        has_come_(setup.self.rank_count) {
+    has_come_[0] = true;
+  }
 
   Result<std::vector<Member>> run() {
-    while (arrived_count_ < setup_.self.rank_count - 1) {
-      if (Clock::now() >= deadline_.verdict()) set_failure(missing());
-      if (!failure_.is_ok()) return fail();
+    while (failure_.is_ok() && !have_all_come()) {
       wait(deadline_.verdict());
+      if (!have_all_come() && Clock::now() >= deadline_.verdict()) set_failure(missing());
     }
+    if (!failure_.is_ok()) return fail();
     const auto welcome =
         std::make_shared<const std::string>(encode({FrameKind::kWelcome, 0, "", ""}));
     std::vector<Member> result;
@@ -92,6 +95,7 @@ class Admission {
 
   void admit(Proven proven) {
     const Claim& claim = proven.claim;
+    if (check_rank(claim.rank, setup_.self.rank_count).is_ok()) has_come_[claim.rank] = true;
     setup_.logger->debug("bootstrap: {} is there", rank_and_place(claim));
     Member member{Wire(std::move(proven.descriptor), setup_.self.rank_count), claim};
     if (Status refusal = check(claim); !refusal.is_ok()) {
@@ -99,7 +103,6 @@ class Admission {
       refused_.push_back(std::move(member));
       return;
     }
-    ++arrived_count_;
     member.wire.queue(encode({FrameKind::kAccepted, 0, "", ""}));
     const Status sent = member.wire.send();
     if (!sent.is_ok()) set_failure(lost(claim, sent));
@@ -168,6 +171,10 @@ class Admission {
     return {StatusCode::kTimeout, text};
   }
 
+  bool have_all_come() const {
+    return std::find(has_come_.begin(), has_come_.end(), false) == has_come_.end();
+  }
+
   void set_failure(const Status& status) {
     if (failure_.is_ok()) failure_ = status;
   }
@@ -187,7 +194,7 @@ class Admission {
         (void)member.wire.send();
       }
       refused_.clear();
-      if (arrived_count_ >= setup_.self.rank_count - 1 || Clock::now() >= end) return failure_;
+      if (have_all_come() || Clock::now() >= end) return failure_;
       wait(end);
     }
   }
@@ -198,7 +205,7 @@ class Admission {
   Strangers strangers_;
   std::vector<std::optional<Member>> members_;  // by rank; that of rank 0 stays empty
   std::vector<Member> refused_;                 // who still has to be told that start-up has failed
-  int arrived_count_ = 0;
+  std::vector<bool> has_come_;                  // by rank: those that were accepted or told why not
   Clock::time_point accept_again_{};
   Status failure_;
 };

@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kFirstPause{2};
 constexpr milliseconds kLongestPause{100};
+constexpr milliseconds kPauseForOthers{500};  // where somebody else listens
 // A request that the network swallowed is repeated sooner than the system would.
 constexpr std::chrono::seconds kConnectPatience{2};
 
@@ -165,13 +166,13 @@ class Dialer {
     if (moved.has_ended) return give_up(candidate, "it closed the connection");
     candidate.challenge.append(bytes.data(), moved.bytes);
     if (!may_be_challenge(candidate.challenge)) {
-      return give_up(candidate, "something else than a Polyrail rank 0 answered");
+      return pass_over(candidate, "something else than a Polyrail rank 0 answered");
     }
     if (candidate.challenge.size() < kChallengeBytes) return;
     const std::optional<Claim> root =
         check_challenge(setup_.key, candidate.hello, candidate.challenge);
     if (!root.has_value()) {
-      return give_up(candidate, "a rank 0 of another job answered (it does not know the key)");
+      return pass_over(candidate, "a rank 0 of another job answered (it does not know the key)");
     }
     reply(candidate, *root);
   }
@@ -232,19 +233,37 @@ class Dialer {
     candidate.last_error = why;
   }
 
+  // Asks somebody else again less often than it asks where nobody is yet.
+  void pass_over(Candidate& candidate, const std::string& why) {
+    give_up(candidate, why);
+    candidate.at = Clock::now() + kPauseForOthers;
+  }
+
   Status out_of_time() const {
     std::string text = "rank " + std::to_string(setup_.self.rank) + " (" + place(setup_.self) +
                        ") found no way to rank 0 within " + std::to_string(setup_.timeout_ms) +
                        " ms (option start_timeout_ms); tried";
-    const char* separator = " ";
-    for (const Candidate& candidate : candidates_) {
-      text += separator + to_text(candidate.address) + ": " + candidate.last_error;
-      if (candidate.attempt_count > 1) {
-        text += " (" + std::to_string(candidate.attempt_count) + " times)";
+    for (std::size_t i = 0; i < candidates_.size();) {
+      // One line for neighbouring ports of one address that ended in the same way.
+      const Candidate& first = candidates_[i];
+      std::size_t count = 1;
+      int attempt_count = first.attempt_count;
+      while (i + count < candidates_.size() && continues(first, candidates_[i + count], count)) {
+        attempt_count += candidates_[i + count++].attempt_count;
       }
-      separator = "; ";
+      text += (i == 0 ? " " : "; ") + to_text(first.address);
+      if (count > 1) text += " to " + std::to_string(candidates_[i + count - 1].address.port);
+      text += ": " + first.last_error;
+      if (attempt_count > 1) text += " (" + std::to_string(attempt_count) + " times)";
+      i += count;
     }
     return {StatusCode::kTimeout, text};
+  }
+
+  static bool continues(const Candidate& first, const Candidate& next, std::size_t distance) {
+    return next.address.ip == first.address.ip &&
+           next.address.port == first.address.port + distance &&
+           next.last_error == first.last_error;
   }
 
   const JoinSetup& setup_;

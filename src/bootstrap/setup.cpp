@@ -11,10 +11,11 @@ PhaseDeadline::PhaseDeadline(std::int64_t timeout_ms)
     : own_(Clock::now() + milliseconds(timeout_ms)),
       nearest_(own_),
       margin_(milliseconds(std::min<std::int64_t>(timeout_ms / 8, 200))),
-      patience_(milliseconds(std::clamp<std::int64_t>(timeout_ms / 10, 500, 3000))) {}
+      patience_(milliseconds(std::clamp<std::int64_t>(timeout_ms / 10, 2000, 3000))) {}
 
 void PhaseDeadline::include(std::uint32_t remaining_ms) {
   nearest_ = std::min(nearest_, Clock::now() + milliseconds(remaining_ms));
+  margin_ = std::min<Clock::duration>(margin_, milliseconds(remaining_ms / 8));
 }
 
 std::uint32_t PhaseDeadline::remaining_ms() const {

@@ -10,8 +10,8 @@ namespace {
 
 // Two round trips to anywhere on earth fit many times; a caller that needs longer may call again.
 constexpr std::chrono::seconds kHandshakePatience{5};
-constexpr std::size_t kLoggedAtOnce = 8;  // then at most one line per
-constexpr std::chrono::seconds kLogPause{1};
+constexpr std::size_t kLoggedAtOnce = 3;      // of each reason, so that none hides another;
+constexpr std::chrono::seconds kLogPause{1};  // then one line of any reason in that time
 
 }  // namespace
 
@@ -115,7 +115,7 @@ Strangers::Next Strangers::turn_away(const Caller& caller, const std::string& wh
   ++turned_away_count_;
   last_ = to_text(caller.from) + ": " + why;
   const Clock::time_point now = Clock::now();
-  if (turned_away_count_ <= kLoggedAtOnce || now >= next_log_) {
+  if (++logged_counts_[why] <= kLoggedAtOnce || now >= next_log_) {
     const std::string more =
         unlogged_count_ == 0 ? "" : " (and " + std::to_string(unlogged_count_) + " more)";
     setup_.logger->warn("bootstrap: stranger turned away: {}{}", last_, more);

@@ -1,8 +1,7 @@
 // Strangers: callers that have not yet proven that they know the key of the job.
 #pragma once
 
-#include <deque>
-#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -59,7 +58,8 @@ class Strangers {
   const std::size_t most_;
   std::vector<Caller> callers_;  // oldest first
   std::size_t turned_away_count_ = 0;
-  std::string last_;  // who was turned away last, and why
+  std::string last_;                                  // who was turned away last, and why
+  std::map<std::string, std::size_t> logged_counts_;  // by reason
   Clock::time_point next_log_{};
   std::size_t unlogged_count_ = 0;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <barrier>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -16,6 +17,7 @@
 #include <polyrail/bootstrap.hpp>
 
 #include "src/base/log.hpp"
+#include "src/bootstrap/setup.hpp"
 
 namespace polyrail::test {
 
@@ -29,13 +31,17 @@ inline Options quick_options(std::int64_t timeout_ms = 30000) {
   return options;
 }
 
-// Runs `body` for 0 .. count-1 on threads of their own and returns what each returned.
+// Runs `body` for 0 .. count-1 on threads of their own, at once, and returns what each returned.
 template <typename T>
 std::vector<T> on_threads(int count, const std::function<T(int)>& body) {
   std::vector<std::unique_ptr<T>> results(count);
   std::vector<std::thread> threads;
+  std::barrier start(count);
   for (int i = 0; i < count; ++i) {
-    threads.emplace_back([&, i] { results[i] = std::make_unique<T>(body(i)); });
+    threads.emplace_back([&, i] {
+      start.arrive_and_wait();
+      results[i] = std::make_unique<T>(body(i));
+    });
   }
   for (std::thread& thread : threads) thread.join();
   std::vector<T> values;
@@ -78,6 +84,17 @@ class LogKeeper final : public spdlog::sinks::base_sink<std::mutex>,
   void flush_() override {}
   std::vector<std::string> lines_;
 };
+
+inline std::vector<Address> addresses_of(const UniqueId& id) {
+  std::vector<Address> addresses;
+  for (const std::string& text : id.addresses) addresses.push_back(parse_address(text).value());
+  return addresses;
+}
+
+inline bootstrap::JoinSetup setup_for(const UniqueId& id, int rank, int rank_count,
+                                      std::int64_t timeout_ms, Logger logger = silent_logger()) {
+  return {id.key, bootstrap::own_claim(rank, rank_count), timeout_ms, std::move(logger)};
+}
 
 inline std::size_t entries(const char* folder) {
   return std::distance(std::filesystem::directory_iterator(folder), {});

@@ -112,39 +112,15 @@ TEST_F(TcpBootstrap, ObeysTheOptionInterfaces) {
 
 TEST_F(TcpBootstrap, LetsRankZeroComeLast) {
   const auto log = LogKeeper::make();
-  bootstrap::JoinSetup setup;
-  setup.key = id_.key;
-  setup.timeout_ms = 30000;
-  setup.logger = log->logger();
-  std::vector<Address> addresses;
-  for (const std::string& text : id_.addresses) addresses.push_back(parse_address(text).value());
-
   const auto joined = on_threads<Joined>(3, [&](int rank) {
     if (rank == 0) {
       while (log->count("refused") < 4) std::this_thread::yield();
       return join(id_, 0, 3, quick_options());
     }
-    bootstrap::JoinSetup own = setup;
-    own.self = bootstrap::own_claim(rank, 3);
-    return bootstrap::join_as_member(addresses, own);
+    return bootstrap::join_as_member(addresses_of(id_),
+                                     setup_for(id_, rank, 3, 30000, log->logger()));
   });
   for (const Joined& rank : joined) EXPECT_TRUE(rank.is_ok()) << rank.status().message();
-}
-
-TEST_F(TcpBootstrap, TellsEverybodyOfARankGivenTwice) {
-  const Holdings before;
-  const int ranks[] = {0, 1, 1, 2};
-  const auto joined =
-      on_threads<Joined>(4, [&](int i) { return join(id_, ranks[i], 4, quick_options(20000)); });
-  for (const Joined& rank : joined) {
-    ASSERT_FALSE(rank.is_ok());
-    EXPECT_EQ(rank.status().code(), StatusCode::kInvalidUsage);
-    EXPECT_THAT(rank.status().message(),
-                AllOf(HasSubstr("rank 1 was given twice: to host "), HasSubstr(" and to host "),
-                      HasSubstr("process " + std::to_string(getpid()))));
-  }
-  EXPECT_LT(Holdings().descriptor_count, before.descriptor_count);  // the id's sockets are gone
-  EXPECT_EQ(Holdings().thread_count, before.thread_count);
 }
 
 }  // namespace
