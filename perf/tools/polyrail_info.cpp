@@ -54,6 +54,22 @@ void print_rails(const std::vector<RailReport>& rails) {
   if (rails.empty()) std::printf("  none\n");
 }
 
+// Prints text in lines of at most 100 columns behind an indent.
+void print_wrapped(const std::string& text, std::size_t indent) {
+  constexpr std::size_t kColumns = 100;
+  const std::size_t width = kColumns - indent;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t length = std::min(width, text.size() - at);
+    if (at + length < text.size()) {
+      const std::size_t space = text.rfind(' ', at + length);
+      if (space != std::string::npos && space > at) length = space - at;
+    }
+    std::printf("%*s%s\n", static_cast<int>(indent), "", text.substr(at, length).c_str());
+    at += length;
+    while (at < text.size() && text[at] == ' ') ++at;
+  }
+}
+
 void print_options(const Options& options) {
   std::printf("\nOptions (environment variable POLYRAIL_<NAME>)\n");
   for (const OptionRow& row : option_rows()) {
@@ -66,7 +82,8 @@ void print_options(const Options& options) {
       head +=
           "   [set; default " + (row.fallback.empty() ? "\"\"" : std::string(row.fallback)) + "]";
     }
-    std::printf("  %s\n      %s\n", head.c_str(), std::string(row.sentence).c_str());
+    std::printf("  %s\n", head.c_str());
+    print_wrapped(std::string(row.sentence), 6);
   }
 }
 

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""One process per rank: the README's example, all_reduce_perf, and what goes wrong at the start."""
+
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = os.environ["PROGRAMS"]
+TIMEOUT_S = 120
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def start(program, rank, size, port, key, **extra):
+    env = {k: v for k, v in os.environ.items() if not k.startswith("POLYRAIL_")}
+    env.update(RANK=str(rank), WORLD_SIZE=str(size), LOCAL_RANK=str(rank),
+               MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
+    if key:
+        env["POLYRAIL_KEY"] = key
+    env.update(extra)
+    return subprocess.Popen(program, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                            text=True)
+
+
+def run_all(program, size, keys=None, sizes=None, ranks=None, **extra):
+    """Outputs and exit codes of all ranks."""
+    port = free_port()
+    key = secrets.token_hex(32)
+    processes = [start(program, ranks[i] if ranks else i, sizes[i] if sizes else size, port,
+                       keys[i] if keys else key, **extra) for i in range(size)]
+    results = []
+    for process in processes:
+        try:
+            output, _ = process.communicate(timeout=TIMEOUT_S)
+        finally:
+            process.kill()
+        results.append((process.returncode, output))
+    return results
+
+
+class Processes(unittest.TestCase):
+    def assert_all_fail_with(self, results, *words):
+        for code, output in results:
+            self.assertNotEqual(code, 0, output)
+            for word in words:
+                self.assertIn(word, output)
+
+    def test_the_example_of_the_readme_runs(self):
+        for code, output in run_all([f"{BIN}/readme_example"], 3):
+            self.assertEqual(code, 0, output)
+            self.assertIn("done", output)
+
+    def test_all_reduce_perf_over_each_transport(self):
+        for transports in ("shm", "tcp", "loopback,shm,tcp"):
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "out.json")
+                results = run_all([f"{BIN}/all_reduce_perf", "-b", "8", "-e", "1M", "-f", "16",
+                                   "-n", "5", "-I", "1", "-J", path], 2,
+                                  POLYRAIL_TRANSPORTS=transports, POLYRAIL_CALIBRATION_MS="40")
+                for code, output in results:
+                    self.assertEqual(code, 0, output)
+                with open(path, encoding="utf-8") as file:
+                    report = json.load(file)
+            self.assertTrue(report["out_of_bounds"]["okay"])
+            self.assertEqual([row["size"] for row in report["results"]],
+                             [8, 128, 2048, 32768, 524288])
+            for row in report["results"]:
+                self.assertEqual(row["out_of_place"]["nwrong"], 0)
+                self.assertEqual(len(row["out_of_place"]["iter_times"]), 5)
+                self.assertGreater(row["limit_bus_bw"], 0)
+
+    def test_without_a_key_the_error_shows_how_to_make_one(self):
+        results = run_all([f"{BIN}/readme_example"], 2, keys=[None, None])
+        self.assert_all_fail_with(results, "POLYRAIL_KEY")
+
+    def test_a_wrong_key_never_joins(self):
+        results = run_all([f"{BIN}/readme_example"], 2,
+                          keys=[secrets.token_hex(32), secrets.token_hex(32)],
+                          POLYRAIL_START_TIMEOUT_MS="1500")
+        for code, output in results:
+            self.assertNotEqual(code, 0, output)
+
+    def test_a_rank_given_twice_is_an_error_on_all(self):
+        results = run_all([f"{BIN}/readme_example"], 3, ranks=[0, 1, 1],
+                          POLYRAIL_START_TIMEOUT_MS="5000")
+        self.assert_all_fail_with(results, "twice")
+
+    def test_sizes_that_differ_are_an_error_on_all(self):
+        results = run_all([f"{BIN}/readme_example"], 2, sizes=[2, 3],
+                          POLYRAIL_START_TIMEOUT_MS="5000")
+        self.assert_all_fail_with(results, "2", "3")
+
+    def test_nobody_listening_names_the_address(self):
+        port = free_port()
+        process = start([f"{BIN}/readme_example"], 1, 2, port, secrets.token_hex(32),
+                        POLYRAIL_START_TIMEOUT_MS="800")
+        output, _ = process.communicate(timeout=TIMEOUT_S)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("127.0.0.1", output)
+
+    def test_a_wrong_option_is_refused_with_its_name(self):
+        process = start([f"{BIN}/readme_example"], 0, 1, free_port(), secrets.token_hex(32),
+                        POLYRAIL_SPINN_US="1")
+        output, _ = process.communicate(timeout=TIMEOUT_S)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertIn("spin_us", output)
+
+    def test_perf_refuses_wrong_arguments(self):
+        for arguments in (["-b", "12X"], ["-o", "median"], ["-d", "text"], ["-b", "2M", "-e", "1M"],
+                          ["--nonsense"], ["-n", "0"]):
+            done = subprocess.run([f"{BIN}/all_reduce_perf", *arguments], capture_output=True,
+                                  text=True, timeout=TIMEOUT_S, check=False)
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertTrue(done.stderr + done.stdout, arguments)
+
+    def test_info_prints_every_option_as_json(self):
+        done = subprocess.run([f"{BIN}/polyrail-info", "--json"], capture_output=True, text=True,
+                              timeout=TIMEOUT_S, check=True)
+        info = json.loads(done.stdout)
+        self.assertIn("spin_us", [row["name"] for row in info["options"]])
+        self.assertTrue(any(t["name"] == "tcp" and t["built"] for t in info["transports"]))
+        plain = subprocess.run([f"{BIN}/polyrail-info"], capture_output=True, text=True,
+                               timeout=TIMEOUT_S, check=True).stdout
+        self.assertLessEqual(max(map(len, plain.splitlines())), 100)
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
