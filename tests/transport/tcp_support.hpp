@@ -1,146 +1,193 @@
-// What the tests of the tcp transport share: a sink that writes down what happens, and ranks of one
-// process that are joined over loopback addresses.
+// What the tests of the tcp transport share: ranks of this process over lo, and sockets that are
+// driven by hand, by a stranger or by a rank that misbehaves.
 #pragma once
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
-#include "src/base/log.hpp"
+#include "tests/support/rank_harness.hpp"
+#include "transports/tcp/address.hpp"
+#include "transports/tcp/descriptor.hpp"
+#include "transports/tcp/handshake.hpp"
 #include "transports/tcp/tcp.hpp"
+#include "transports/tcp/wire.hpp"
 
 namespace polyrail::tcp_test {
 
-inline const std::string kKey(32, 'k');
+using testing::HarnessRank;
+using testing::RankHarness;
+using testing::RecordingSink;
+using Kind = RecordingSink::Kind;
 
-inline Rail loopback_rail(int rank) {
+inline const std::string kKey(32, 'k');
+inline constexpr std::uint64_t kCommunicator = 7;
+
+inline Options with_sockets(int count) {
+  Options options;
+  options.tcp_sockets = count;
+  return options;
+}
+
+inline Rail lo_rail() {
   Rail rail;
-  rail.name = "lo";
-  rail.device = "lo";
-  rail.address = "127.0.0." + std::to_string(rank + 1);
+  rail.name = rail.device = "lo";
+  rail.address = "127.0.0.1";
   return rail;
 }
 
-struct RankSetup {
-  std::string key = kKey;
-  int connect_timeout_ms = 20000;
-  std::int64_t tcp_sockets = 1;
-  Logger logger = silent_logger();
-};
-
-inline std::unique_ptr<Transport> open_rank(int rank, int rank_count, const RankSetup& setup = {}) {
-  Options options;
-  options.tcp_sockets = setup.tcp_sockets;
-  TransportContext context;
-  context.rank = rank;
-  context.rank_count = rank_count;
-  context.key = setup.key;
-  context.communicator_id = 7;
-  context.connect_timeout_ms = setup.connect_timeout_ms;
-  auto transport = open_tcp(loopback_rail(rank), context, options, setup.logger);
-  EXPECT_TRUE(transport.is_ok()) << transport.status().message();
-  return transport.is_ok() ? std::move(transport.value()) : nullptr;
+inline testing::OpenTransport open_lo(Options options = {}, Logger logger = silent_logger()) {
+  return [=](const TransportContext& context) {
+    return open_tcp(lo_rail(), context, options, logger);
+  };
 }
 
-// Lets slices land in memory of its own, by signal, unless `land` says otherwise.
-class RecordingSink final : public Sink {
- public:
-  struct Acknowledged {
-    std::uint64_t cookie;
-    bool was_stalled;
-    friend bool operator==(const Acknowledged&, const Acknowledged&) = default;
-  };
+// One rank of several, opened alone.
+struct LoneRank {
+  std::unique_ptr<Transport> transport;
+  RecordingSink sink;
 
-  std::function<Landing(const SliceHeader&)> land;
-  std::map<std::uint32_t, std::vector<std::byte>> slices;  // by signal
-  std::vector<SliceHeader> landed;
-  std::vector<Acknowledged> acknowledged;
-  std::vector<std::string> events;  // "slice 3", "control hello", in the order of their arrival
-  std::vector<Status> downs;
-  int up_count = 0;
-  int offer_count = 0;
-
-  void on_up(Endpoint&) override { ++up_count; }
-  void on_down(Endpoint& endpoint, const Status& why) override {
-    EXPECT_EQ(endpoint.state(), EndpointState::kDown);
-    downs.push_back(why);
+  explicit LoneRank(int rank, int rank_count = 2, int connect_timeout_ms = 60000,
+                    Logger logger = silent_logger(), const std::string& key = kKey) {
+    TransportContext context;
+    context.rank = rank;
+    context.rank_count = rank_count;
+    context.key = key;
+    context.communicator_id = kCommunicator;
+    context.connect_timeout_ms = connect_timeout_ms;
+    auto opened = open_lo({}, logger)(context);
+    EXPECT_TRUE(opened.is_ok()) << opened.status().message();
+    if (opened.is_ok()) transport = std::move(opened.value());
   }
-  Landing on_slice(Endpoint&, const SliceHeader& header) override {
-    ++offer_count;
-    if (land) return land(header);
-    return into_own(header);
-  }
-  Landing into_own(const SliceHeader& header) {
-    auto& target = slices[header.signal];
-    if (target.size() < header.offset_bytes + header.bytes) {
-      target.resize(header.offset_bytes + header.bytes);
+  void progress_until(const std::function<bool()>& is_done) {
+    while (!is_done()) {
+      if (!transport->progress(sink)) std::this_thread::yield();
     }
-    return {Landing::How::kInto, target.data() + header.offset_bytes};
   }
-  void on_landed(Endpoint&, const SliceHeader& header) override {
-    landed.push_back(header);
-    events.push_back("slice " + std::to_string(header.signal));
+  Endpoint* connect(int peer, std::string_view address) {
+    auto endpoint = transport->connect(peer, address);
+    EXPECT_TRUE(endpoint.is_ok()) << endpoint.status().message();
+    return endpoint.is_ok() ? endpoint.value() : nullptr;
   }
-  void on_bytes(Endpoint&, const SliceHeader&, std::uint32_t, std::span<const std::byte>) override {
-    ADD_FAILURE() << "tcp does not stream";
-  }
-  void on_acknowledged(Endpoint&, std::uint64_t cookie, bool was_stalled) override {
-    acknowledged.push_back({cookie, was_stalled});
-  }
-  void on_control(Endpoint&, std::span<const std::byte> message) override {
-    events.push_back("control " +
-                     std::string(reinterpret_cast<const char*>(message.data()), message.size()));
+  tcp::SocketAddress listens_at() const {
+    return tcp::RailAddress::from_bytes(transport->address()).value().socket;
   }
 };
 
-// Ranks 0 and 1, driven in turns by the test's thread.
-struct Pair {
-  std::unique_ptr<Transport> transports[2];
-  RecordingSink sinks[2];
-  Endpoint* endpoints[2] = {};  // [rank]: its endpoint to the other rank
+// An address at which a rank of this host could be.
+inline std::string address_on_lo(std::uint16_t port) {
+  tcp::RailAddress address;
+  address.socket = tcp::SocketAddress::parse("127.0.0.1", "lo").value();
+  address.socket.set_port(port);
+  address.host = tcp::host_identity();
+  return address.to_bytes();
+}
 
-  explicit Pair(const RankSetup& setup = {}) {
-    for (int rank : {0, 1}) transports[rank] = open_rank(rank, 2, setup);
-    for (int rank : {0, 1}) {
-      auto endpoint = transports[rank]->connect(1 - rank, transports[1 - rank]->address());
-      EXPECT_TRUE(endpoint.is_ok()) << endpoint.status().message();
-      if (endpoint.is_ok()) endpoints[rank] = endpoint.value();
+// A plain socket to a rank's listener. Receives do not block: whoever waits drives the rank.
+class RawSocket {
+ public:
+  explicit RawSocket(const tcp::SocketAddress& to) : fd_(socket(to.family(), SOCK_STREAM, 0)) {
+    EXPECT_EQ(connect(fd_.get(), to.raw(), to.raw_bytes()), 0) << std::strerror(errno);
+  }
+  void send(const void* bytes, std::size_t size) {
+    // The other end may have hung up already; that shows when it is read from.
+    (void)!::send(fd_.get(), bytes, size, MSG_NOSIGNAL);
+  }
+  void send(std::string_view bytes) { send(bytes.data(), bytes.size()); }
+  // True once the other end has closed; swallows what comes before.
+  bool is_closed() {
+    char bytes[4096];
+    ssize_t got;
+    while ((got = recv(fd_.get(), bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
     }
-    drive_until([this] { return sinks[0].up_count == 1 && sinks[1].up_count == 1; });
+    return got == 0 || errno != EAGAIN;
+  }
+  // Receives exactly so many bytes while the rank makes progress.
+  std::vector<std::uint8_t> receive(std::size_t size, LoneRank& rank) {
+    std::vector<std::uint8_t> bytes(size);
+    std::size_t have = 0;
+    rank.progress_until([&] {
+      const ssize_t got = recv(fd_.get(), bytes.data() + have, size - have, MSG_DONTWAIT);
+      if (got > 0) have += static_cast<std::size_t>(got);
+      return have == size || got == 0 || (got < 0 && errno != EAGAIN);
+    });
+    bytes.resize(have);
+    return bytes;
+  }
+  int fd() const { return fd_.get(); }
+
+ private:
+  tcp::Descriptor fd_;
+};
+
+inline tcp::Handshake::Nonce some_nonce(std::uint8_t seed) {
+  tcp::Handshake::Nonce nonce;
+  nonce.fill(seed);
+  return nonce;
+}
+
+inline tcp::HandshakeSelf self_of(std::uint32_t rank, std::uint32_t rank_count = 2,
+                                  const std::string& key = kKey) {
+  return {.key = key, .communicator_id = kCommunicator, .rank = rank, .rank_count = rank_count};
+}
+
+// Rank 1 of 2 by hand: proves itself to rank 0, then sends whatever the test wants.
+class RawRank {
+ public:
+  explicit RawRank(LoneRank& rank) : socket_(rank.listens_at()) { prove(rank); }
+  RawSocket& socket() { return socket_; }
+  // Gives the head its check sum, so that only its other faults are found.
+  void send_frame(tcp::FramePrefix prefix, const SliceHeader* header, std::string_view payload) {
+    std::vector<std::byte> bytes(tcp::kPrefixBytes + (header != nullptr ? sizeof(*header) : 0));
+    std::memcpy(bytes.data(), &prefix, sizeof(prefix));
+    if (header != nullptr) std::memcpy(bytes.data() + sizeof(prefix), header, sizeof(*header));
+    prefix.check = tcp::frame_check(bytes.data(), bytes.size());
+    std::memcpy(bytes.data(), &prefix, sizeof(prefix));
+    const auto tail = std::as_bytes(std::span(payload));
+    bytes.insert(bytes.end(), tail.begin(), tail.end());
+    socket_.send(bytes.data(), bytes.size());
   }
 
-  void drive() {
-    for (int rank : {0, 1}) {
-      if (transports[rank] != nullptr) transports[rank]->progress(sinks[rank]);
+ private:
+  void prove(LoneRank& rank) {
+    auto handshake = tcp::Handshake::for_dialer(self_of(1), 0, 0, 1, some_nonce(9));
+    while (handshake.state() != tcp::Handshake::State::kDone) {
+      socket_.send(handshake.outgoing());
+      handshake.outgoing().clear();
+      const auto message = socket_.receive(handshake.awaited_bytes(), rank);
+      ASSERT_EQ(message.size(), handshake.awaited_bytes()) << "the rank hung up";
+      const Status status = handshake.take(message);
+      ASSERT_TRUE(status.is_ok()) << status.message();
     }
   }
-  // The whole test has a deadline; there is none here.
-  void drive_until(const std::function<bool()>& is_done) {
-    while (!is_done()) {
-      if (::testing::Test::HasFailure()) return;
-      drive();
-    }
+
+  RawSocket socket_;
+};
+
+// Memory in which slices land, by signal.
+class Landings {
+ public:
+  Landing operator()(Endpoint&, const SliceHeader& header) {
+    auto& target = slices_[header.signal];
+    const std::size_t needed = header.offset_bytes + header.bytes;
+    if (target.size() < needed) target.resize(needed);
+    return {Landing::How::kInto, target.data() + header.offset_bytes};
   }
-  void put(int rank, const SliceHeader& header, const void* source, std::uint64_t cookie) {
-    while (endpoints[rank]->put(header, static_cast<const std::byte*>(source), cookie) ==
-           Posted::kBusy) {
-      ASSERT_TRUE(sinks[rank].downs.empty()) << sinks[rank].downs.front().message();
-      drive();
-    }
-  }
-  void send_control(int rank, std::string_view text) {
-    while (endpoints[rank]->send_control(std::as_bytes(std::span(text))) == Posted::kBusy) {
-      ASSERT_TRUE(sinks[rank].downs.empty()) << sinks[rank].downs.front().message();
-      drive();
-    }
-  }
+  const std::vector<std::byte>& operator[](std::uint32_t signal) { return slices_[signal]; }
+
+ private:
+  std::map<std::uint32_t, std::vector<std::byte>> slices_;
 };
 
 // Bytes that differ from slice to slice and from place to place.
@@ -160,6 +207,10 @@ inline SliceHeader slice(std::uint32_t signal, std::size_t bytes, std::uint32_t 
   header.signal = signal;
   header.bytes = static_cast<std::uint32_t>(bytes);
   return header;
+}
+
+inline std::span<const std::byte> bytes_of(std::string_view text) {
+  return std::as_bytes(std::span(text));
 }
 
 }  // namespace polyrail::tcp_test

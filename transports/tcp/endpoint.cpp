@@ -26,6 +26,7 @@ FramedSocket::FramedSocket(Descriptor fd_, TcpEndpoint& endpoint_, FrameOrder& o
 void TcpEndpoint::start(std::vector<Descriptor> descriptors, std::string path) {
   PR_ASSERT(state_ == EndpointState::kConnecting);
   path_ = std::move(path);
+  order_.socket_count = descriptors.size();
   for (Descriptor& fd : descriptors) {
     sockets_.push_back(std::make_unique<FramedSocket>(std::move(fd), *this, order_));
   }
@@ -85,9 +86,10 @@ bool TcpEndpoint::progress(Sink& sink, bool looks) {
       }
     }
     has_moved |= has_turned;
-    looks = false;
     // With several sockets, what one has taken may be what another has waited for.
     if (!has_turned || sockets_.size() == 1) break;
+    // One socket is lost: what came through the others before is still taken.
+    looks = has_lost_socket();
   }
   settle_acknowledgements();
   return has_moved;
@@ -122,18 +124,25 @@ void TcpEndpoint::ask_for_attention() {
   roster_.attended.push_back(this);
 }
 
+bool TcpEndpoint::has_lost_socket() const {
+  return std::any_of(sockets_.begin(), sockets_.end(), [](const auto& socket) {
+    return socket->outgoing.error_number() != 0 || !socket->incoming.failure().is_ok();
+  });
+}
+
 Status TcpEndpoint::failure() const {
+  const Status closed(StatusCode::kRemoteError, "the peer closed the socket");
+  bool is_over = !sockets_.empty();
   for (const auto& socket : sockets_) {
     const IncomingFrames& incoming = socket->incoming;
     const int error_number = socket->outgoing.error_number();
     if (error_number != 0 && !incoming.is_readable()) return system_error("send", error_number);
     if (!incoming.failure().is_ok()) return incoming.failure();
-    // It will never wait for the acknowledgement of the slice that is held back here.
-    if (incoming.is_waiting() && incoming.has_ended()) {
-      return {StatusCode::kRemoteError, "the peer closed the socket"};
-    }
+    // A peer that leaves closes its sockets one after the other.
+    is_over &= incoming.is_over();
+    if (incoming.is_stalled() && incoming.is_over()) return closed;
   }
-  return ok();
+  return is_over ? closed : ok();
 }
 
 void TcpEndpoint::end() {

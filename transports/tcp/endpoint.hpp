@@ -61,6 +61,7 @@ class TcpEndpoint final : public Endpoint {
 
  private:
   FramedSocket& pick_socket();
+  bool has_lost_socket() const;
   void settle_acknowledgements();
 
   Roster& roster_;

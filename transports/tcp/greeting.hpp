@@ -46,7 +46,7 @@ class Greeting final : public Watched {
   const Status& failure() const { return failure_; }
   bool is_dialer() const { return is_dialer_; }
   // True if the peer has not yet proven to be one of the job.
-  bool is_stranger() const { return !is_dialer_ && state_ == State::kUnderWay; }
+  bool is_stranger() const { return fd_.is_open() && !is_dialer_ && state_ == State::kUnderWay; }
   const Handshake& handshake() const { return handshake_; }
   const SocketAddress& remote() const { return remote_; }
   int fd() const { return fd_.get(); }

@@ -43,7 +43,7 @@ bool IncomingFrames::read(Sink& sink) {
   bool has_moved = false;
   for (int i = 0; i < kFetchesPerVisit; ++i) {
     has_moved |= parse(sink);
-    if (!failure_.is_ok() || is_waiting()) return has_moved;
+    if (!failure_.is_ok() || is_waiting() || is_at_end_) return has_moved;
     // The first look is free of what is believed: the caller has its reasons.
     if ((i != 0 && !is_readable_) || !fetch()) return has_moved;
     has_moved = true;
@@ -95,6 +95,10 @@ bool IncomingFrames::parse_head(Sink& sink) {
   if (prefix_.kind == FrameKind::kControl && staged_bytes() < head_bytes + prefix_.bytes) {
     return false;
   }
+  if (!is_in_order()) {
+    fail({StatusCode::kRemoteError, "a frame is missing or came twice: the stream is corrupted"});
+    return true;
+  }
   if (!accept_acknowledgement(sink)) return true;
   staged_begin_ += head_bytes;
   was_stalled_ = false;
@@ -112,6 +116,13 @@ bool IncomingFrames::is_sound() const {
       return prefix_.bytes == 0;
   }
   return false;
+}
+
+bool IncomingFrames::is_in_order() const {
+  if (prefix_.kind == FrameKind::kAck) return true;
+  const std::uint32_t ahead = prefix_.sequence - order_.next_sequence;
+  // On several sockets one may run ahead of the others, but none brings what has been.
+  return order_.socket_count == 1 ? ahead == 0 : ahead < (std::uint32_t{1} << 31);
 }
 
 bool IncomingFrames::accept_acknowledgement(Sink& sink) {
@@ -230,7 +241,11 @@ bool IncomingFrames::fetched(ssize_t got, std::size_t asked) {
     return true;
   }
   if (got == 0) {
-    fail({StatusCode::kRemoteError, "the peer closed the socket"});
+    is_readable_ = false;
+    is_at_end_ = state_ == State::kHead && staged_bytes() == 0;
+    if (!is_at_end_) {
+      fail({StatusCode::kRemoteError, "the peer closed the socket in the middle of a frame"});
+    }
   } else if (errno == EAGAIN) {
     is_readable_ = false;
   } else if (errno != EINTR) {

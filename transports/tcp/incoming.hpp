@@ -16,6 +16,7 @@ namespace polyrail::tcp {
 
 // The order in which an endpoint's frames are offered to the sink, over all its sockets.
 struct FrameOrder {
+  std::size_t socket_count = 1;
   std::uint32_t next_sequence = 0;
   std::uint32_t landing_count = 0;  // slices offered and not yet completely received
   bool is_stalled = false;          // the next one has been answered kLater
@@ -36,13 +37,15 @@ class IncomingFrames {
   // A frame has been taken from the socket that cannot be given to the sink yet: the sink has
   // answered kLater, or frames of the endpoint's other sockets come first.
   bool is_waiting() const { return state_ == State::kStalled || state_ == State::kAwaitsTurn; }
-  // The peer has closed the socket, though there may be bytes left in it.
-  bool has_ended() const { return has_ended_; }
+  // Nothing more can come of this socket: it was closed between two frames, or while a frame waits
+  // whose acknowledgement nobody awaits any more.
+  bool is_over() const { return is_at_end_ || (has_ended_ && is_waiting()); }
+  bool is_stalled() const { return state_ == State::kStalled; }
   // Payload bytes missing of the slice that is being received.
   std::uint32_t left_bytes() const { return state_ == State::kPayload ? left_bytes_ : 0; }
   void discard(std::uint32_t operation);
 
-  // Why nothing more can be read; kOk while all is well.
+  // What is wrong with the socket or what came through it; kOk while all is well.
   const Status& failure() const { return failure_; }
 
  private:
@@ -53,6 +56,7 @@ class IncomingFrames {
   bool parse(Sink& sink);
   bool parse_head(Sink& sink);
   bool is_sound() const;
+  bool is_in_order() const;
   bool accept_acknowledgement(Sink& sink);
   bool offer(Sink& sink);
   bool offer_control(Sink& sink);
@@ -72,6 +76,7 @@ class IncomingFrames {
   State state_ = State::kHead;
   bool is_readable_ = true;
   bool has_ended_ = false;  // read until the end shows, whatever the counts say
+  bool is_at_end_ = false;
   FramePrefix prefix_;
   SliceHeader header_;
   bool was_stalled_ = false;

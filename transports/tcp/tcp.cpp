@@ -82,8 +82,14 @@ class TcpTransport final : public Transport {
   Status watch(FramedSocket& socket);
   void set_muted(FramedSocket& socket, bool is_muted);
   void take_down(TcpEndpoint& endpoint, const Status& why, Sink& sink);
+  // A socket that is to be closed as soon as the peer has all that it was sent.
+  struct Leaving {
+    FramedSocket* socket;
+    bool is_shut = false;
+  };
   void linger();
-  bool linger_once(FramedSocket& socket, bool* has_moved);
+  // One look at it; true when it may be closed.
+  bool leave(Leaving& leaving, bool& has_moved);
 
   const Rail rail_;
   const TransportContext context_;
@@ -300,42 +306,47 @@ bool TcpTransport::prepare_sleep() {
 }
 
 void TcpTransport::linger() {
-  const auto start = Clock::now();
-  auto last_move = start;
-  std::vector<FramedSocket*> open;
+  std::vector<Leaving> open;
   for (auto& endpoint : endpoints_) {
     if (endpoint == nullptr || endpoint->state() != EndpointState::kUp) continue;
-    for (auto& socket : endpoint->sockets()) open.push_back(socket.get());
+    for (auto& socket : endpoint->sockets()) open.push_back({socket.get()});
   }
+  const auto start = Clock::now();
+  auto last_move = start;
   while (true) {
     bool has_moved = false;
-    std::erase_if(open, [&](FramedSocket* socket) { return linger_once(*socket, &has_moved); });
+    std::erase_if(open, [&](Leaving& leaving) { return leave(leaving, has_moved); });
+    if (open.empty()) return;
     const auto now = Clock::now();
     if (has_moved) last_move = now;
-    if (open.empty()) return;
     if (now - start > kLingerLongest || now - last_move > kLingerIdle) {
-      logger_->warn("rail {}: closed with data that {} peers have not taken in", rail_.name,
-                    open.size());
+      logger_->warn("rail {}: closed {} sockets before the peers had all that they were sent",
+                    rail_.name, open.size());
       return;
     }
     poll(nullptr, 0, 1);
   }
 }
 
-bool TcpTransport::linger_once(FramedSocket& socket, bool* has_moved) {
-  const std::uint64_t unwritten = socket.outgoing.unwritten_bytes();
-  socket.outgoing.on_writable();
-  socket.outgoing.flush_acknowledgements();
-  if (socket.outgoing.error_number() != 0) return true;
-  *has_moved |= socket.outgoing.unwritten_bytes() != unwritten;
-  // Bytes that nobody reads would make the system reset the socket, and keep the peer from writing.
-  std::array<std::byte, 4096> unread;
+bool TcpTransport::leave(Leaving& leaving, bool& has_moved) {
+  OutgoingFrames& outgoing = leaving.socket->outgoing;
+  const int fd = leaving.socket->fd.get();
+  const std::uint64_t unwritten = outgoing.unwritten_bytes();
+  outgoing.on_writable();
+  outgoing.flush_acknowledgements();
+  has_moved |= outgoing.unwritten_bytes() != unwritten;
+  // Bytes that nobody reads would make the system reset the socket, and keep the peer from reading.
+  std::array<std::byte, 64> unread;
   ssize_t got;
-  while ((got = recv(socket.fd.get(), unread.data(), 1 << 20, MSG_TRUNC)) > 0) *has_moved = true;
-  if (got < 0 && errno != EAGAIN && errno != EINTR) return true;
-  if (socket.outgoing.has_unwritten()) return false;
+  while ((got = recv(fd, unread.data(), std::size_t{1} << 20, MSG_TRUNC)) > 0) has_moved = true;
+  const bool is_over = got == 0 || (errno != EAGAIN && errno != EINTR);
+  if (is_over || outgoing.error_number() != 0) return true;
+  if (outgoing.has_unwritten()) return false;
   int in_flight_bytes = 0;
-  return ioctl(socket.fd.get(), SIOCOUTQ, &in_flight_bytes) != 0 || in_flight_bytes == 0;
+  if (ioctl(fd, SIOCOUTQ, &in_flight_bytes) != 0 || in_flight_bytes == 0) return true;
+  // The end of the stream makes the peer answer soon.
+  if (!std::exchange(leaving.is_shut, true)) shutdown(fd, SHUT_WR);
+  return false;
 }
 
 }  // namespace
