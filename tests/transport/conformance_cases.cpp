@@ -7,6 +7,13 @@
 namespace polyrail::testing {
 namespace {
 
+OpenTransport open_tcp_on_lo(int sockets) {
+  Options options;
+  options.interfaces = "=lo";
+  options.tcp_sockets = sockets;
+  return open_builtin("tcp", options);
+}
+
 // The same transport, faulty at all ends.
 OpenTransport with_faults(OpenTransport open, std::string settings) {
   return [=](const TransportContext& context) -> Result<std::unique_ptr<Transport>> {
@@ -24,6 +31,9 @@ std::vector<ConformanceCase> conformance_cases() {
   return {
       {"loopback", open_builtin("loopback")},
       {"shm", open_builtin("shm")},
+      {"tcp", open_tcp_on_lo(1)},
+      // Slices are offered in order, but large ones may end in another.
+      {"tcp_by_3_sockets", open_tcp_on_lo(3), {.in_order = false}},
       {"fault_none", with_faults(open_builtin("loopback"), "delay=0us")},
       {"fault_rate_and_delay",
        with_faults(open_builtin("loopback"), "rate=2GB/s,burst=64KiB,delay=100us")},

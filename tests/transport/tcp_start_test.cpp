@@ -38,7 +38,7 @@ void expect_to_meet(LoneRank& zero, LoneRank& one) {
   zero.connect(1, one.transport->address());
   one.connect(0, zero.transport->address());
   zero.progress_until([&] {
-    one.transport->progress(one.sink);
+    one.progress();
     return zero.sink.count(Kind::kUp) + zero.sink.count(Kind::kDown) == 1 &&
            one.sink.count(Kind::kUp) + one.sink.count(Kind::kDown) == 1;
   });
@@ -66,13 +66,13 @@ TEST(TcpStart, WaitsForAPeerThatCallsConnectLater) {
   LoneRank zero(0), one(1);
   one.connect(0, zero.transport->address());
   for (int i = 0; i < 1000; ++i) {
-    zero.transport->progress(zero.sink);
-    one.transport->progress(one.sink);
+    zero.progress();
+    one.progress();
   }
   EXPECT_EQ(one.sink.count(Kind::kUp), 0U);
   zero.connect(1, one.transport->address());
   zero.progress_until([&] {
-    one.transport->progress(one.sink);
+    one.progress();
     return zero.sink.count(Kind::kUp) == 1 && one.sink.count(Kind::kUp) == 1;
   });
 }
@@ -100,10 +100,8 @@ TEST(TcpStart, SaysWhoDidNotDialInTime) {
   LoneRank zero(0, 2, 30);
   zero.connect(1, address_on_lo(1));
   // Asleep all the while: the deadline itself must wake the sleeper.
-  HarnessRank sleeper;
-  sleeper.transport = std::move(zero.transport);
-  sleeper.run_asleep([&] { return sleeper.sink.count(Kind::kDown) == 1; });
-  expect_mentions(reason_of(sleeper.sink), {"rank 1", "did not dial", "within 30 ms", "(lo)"});
+  zero.own.run_asleep([&] { return zero.sink.count(Kind::kDown) == 1; });
+  expect_mentions(reason_of(zero.sink), {"rank 1", "did not dial", "within 30 ms", "(lo)"});
 }
 
 TEST(TcpStart, DialsAgainWhenItIsHungUpOn) {
@@ -111,7 +109,7 @@ TEST(TcpStart, DialsAgainWhenItIsHungUpOn) {
   LoneRank one(1);
   one.connect(0, address_on_lo(hanging.address.port()));
   for (int calls = 0; calls < 3;) {
-    one.transport->progress(one.sink);
+    one.progress();
     const int fd = accept(hanging.fd.get(), nullptr, nullptr);
     if (fd < 0) continue;
     ++calls;
@@ -168,7 +166,7 @@ TEST(TcpStart, EndsAtOnceWhenThePeerHasAnotherKey) {
   zero.connect(1, one.transport->address());
   one.connect(0, zero.transport->address());
   one.progress_until([&] {
-    zero.transport->progress(zero.sink);
+    zero.progress();
     return one.sink.count(Kind::kDown) == 1;
   });
   expect_mentions(reason_of(one.sink), {"rank 0", "does not know the key"});
@@ -240,7 +238,7 @@ TEST(TcpStart, LetsAPeerInThroughACrowdOfSilentStrangers) {
   std::vector<std::unique_ptr<RawSocket>> crowd;
   for (std::size_t i = 0; i < tcp::Greeter::kMaxStrangers + 40; ++i) {
     crowd.push_back(std::make_unique<RawSocket>(zero.listens_at()));
-    if (i % 10 == 0) zero.transport->progress(zero.sink);
+    if (i % 10 == 0) zero.progress();
   }
   expect_to_meet(zero, one);
   std::size_t closed = 0;
@@ -260,7 +258,7 @@ TEST(TcpStart, DropsASecondSocketOfAPeerThatIsUp) {
   again.outgoing().clear();
   ASSERT_TRUE(again.take(second.receive(64, zero)).is_ok());
   second.send(again.outgoing());
-  for (int i = 0; i < 1000; ++i) zero.transport->progress(zero.sink);
+  for (int i = 0; i < 1000; ++i) zero.progress();
   EXPECT_EQ(zero.sink.count(Kind::kDown), 0U);
   zero.transport.reset();
   EXPECT_TRUE(second.is_closed());
@@ -280,7 +278,7 @@ TEST(TcpStart, LeavesNoDescriptorBehind) {
     zero.connect(1, one.transport->address());
     one.connect(0, zero.transport->address());
     one.progress_until([&] {
-      zero.transport->progress(zero.sink);
+      zero.progress();
       return one.sink.count(Kind::kDown) == 1;
     });
   }

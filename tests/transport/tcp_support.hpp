@@ -55,8 +55,9 @@ inline testing::OpenTransport open_lo(Options options = {}, Logger logger = sile
 
 // One rank of several, opened alone.
 struct LoneRank {
-  std::unique_ptr<Transport> transport;
-  RecordingSink sink;
+  HarnessRank own;
+  std::unique_ptr<Transport>& transport = own.transport;
+  RecordingSink& sink = own.sink;
 
   explicit LoneRank(int rank, int rank_count = 2, int connect_timeout_ms = 60000,
                     Logger logger = silent_logger(), const std::string& key = kKey) {
@@ -70,9 +71,10 @@ struct LoneRank {
     EXPECT_TRUE(opened.is_ok()) << opened.status().message();
     if (opened.is_ok()) transport = std::move(opened.value());
   }
+  bool progress() { return own.progress(); }
   void progress_until(const std::function<bool()>& is_done) {
     while (!is_done()) {
-      if (!transport->progress(sink)) std::this_thread::yield();
+      if (!progress()) std::this_thread::yield();
     }
   }
   Endpoint* connect(int peer, std::string_view address) {

@@ -48,7 +48,7 @@ TEST_F(TcpWire, TakesASliceThatComesByteByByte) {
   frame.insert(frame.end(), tail.begin(), tail.end());
   for (const std::byte byte : frame) {
     raw->socket().send(&byte, 1);
-    zero.transport->progress(zero.sink);
+    zero.progress();
   }
   zero.progress_until([&] { return zero.sink.count(Kind::kArrived) == 1; });
   EXPECT_EQ(std::memcmp(landings[3].data(), payload.data(), payload.size()), 0);

@@ -120,7 +120,7 @@ HostIdentity host_identity() {
   std::string seed;
   std::ifstream("/proc/sys/kernel/random/boot_id") >> seed;
   struct stat space {};
-  if (stat("/proc/self/ns/net", &space) == 0) {
+  if (stat("/proc/thread-self/ns/net", &space) == 0) {
     seed += ":" + std::to_string(space.st_dev) + ":" + std::to_string(space.st_ino);
   }
   HostIdentity identity;

@@ -74,6 +74,11 @@ void set_stream_options(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, kKeepProbes);
 }
 
+void reset_on_close(int fd) {
+  const linger at_once{.l_onoff = 1, .l_linger = 0};
+  (void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+}
+
 SocketAddress local_address(int fd) {
   sockaddr_storage storage{};
   socklen_t bytes = sizeof(storage);

@@ -28,6 +28,8 @@ Result<Listener> listen_at(const SocketPlace& place);
 Result<Descriptor> dial(const SocketPlace& place, const SocketAddress& remote);
 // What both dialed and accepted sockets need: no delay, and the loss of a silent peer noticed.
 void set_stream_options(int fd);
+// Closing it will drop what the peer has not taken, and tell it at once.
+void reset_on_close(int fd);
 
 SocketAddress local_address(int fd);
 // "10.0.0.1:4711 (eth0) -> 10.0.0.2:4712"; without the local port if it is 0.

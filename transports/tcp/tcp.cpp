@@ -322,6 +322,9 @@ void TcpTransport::linger() {
     if (now - start > kLingerLongest || now - last_move > kLingerIdle) {
       logger_->warn("rail {}: closed {} sockets before the peers had all that they were sent",
                     rail_.name, open.size());
+      // A peer that does not read would not find the end of the stream behind what it does not
+      // want.
+      for (const Leaving& leaving : open) reset_on_close(leaving.socket->fd.get());
       return;
     }
     poll(nullptr, 0, 1);
