@@ -1,9 +1,9 @@
 // RateEstimate: what a rail to one peer delivers, learned from acknowledgements.
 //
 // A sample is bytes acknowledged over the time the rail was busy, never bytes over the latency of
-// one slice. A collapse is believed within a few milliseconds of busy time, rises slowly: a token
-// bucket lets the first bytes after a pause pass at memory speed, and a rail that is believed too
-// fast holds up every operation, one believed too slow only wastes a little.
+// one slice. One sample moves the estimate only a little, up and down alike: acknowledgements come
+// in lumps, and a token bucket lets the first bytes after a pause pass at memory speed. A rail that
+// stays far below its estimate is believed at once.
 #pragma once
 
 #include <algorithm>
@@ -68,23 +68,28 @@ class RateEstimate {
   static constexpr double kWindowUs = 4000;
   static constexpr std::uint64_t kLeastBytes = 8 * 1024;
   static constexpr double kLeastBytesPerS = 1000;
-  static constexpr double kCollapse = 0.6;    // a sample below this share of the estimate is no
-  static constexpr double kFallUs = 4000;     // noise: believed in so much busy time
-  static constexpr double kAdaptUs = 20000;   // other changes in so much, and
-  static constexpr double kDoubleUs = 100e3;  // never doubles faster than this
+  static constexpr double kAdaptUs = 20000;    // a sample is believed by busy time over this
+  static constexpr double kMostStep = 1.4;     // and only so far away from the estimate, unless
+  static constexpr double kCollapse = 0.6;     // samples stay below this share of it
+  static constexpr double kCollapseUs = 8000;  // for so much busy time
   static constexpr double kForgetUs = 1e6;
 
   void learn(std::uint64_t bytes, double busy_us) {
     if (bytes < kLeastBytes || busy_us < 1) return;
     const double sample = static_cast<double>(bytes) / busy_us * 1e6;
     if (sample < kCollapse * rate_) {
-      rate_ += (sample - rate_) * std::min(1.0, busy_us / kFallUs);
-    } else if (sample < rate_) {
-      rate_ += (sample - rate_) * std::min(1.0, busy_us / kAdaptUs);
+      low_bytes_ += bytes;
+      low_us_ += busy_us;
+      if (low_us_ > kCollapseUs) {
+        rate_ = static_cast<double>(low_bytes_) / low_us_ * 1e6;
+        low_us_ = 0;
+      }
     } else {
-      const double rise = (sample - rate_) * std::min(1.0, busy_us / kAdaptUs);
-      rate_ += std::min(rise, rate_ * busy_us / kDoubleUs);
+      low_us_ = 0;
     }
+    if (low_us_ == 0) low_bytes_ = 0;
+    const double believed = std::clamp(sample, rate_ / kMostStep, rate_ * kMostStep);
+    rate_ += (believed - rate_) * std::min(1.0, busy_us / kAdaptUs);
     rate_ = std::max(rate_, kLeastBytesPerS);
     recent_best_ = std::max(rate_, recent_best_ * (1 - std::min(1.0, busy_us / kForgetUs)));
   }
@@ -96,6 +101,8 @@ class RateEstimate {
   double window_start_us_ = 0;
   std::uint64_t period_bytes_ = 0;
   std::uint64_t window_bytes_ = 0;
+  std::uint64_t low_bytes_ = 0;  // of samples in a row that were far too low
+  double low_us_ = 0;
   bool is_long_ = false;
   bool is_tainted_ = false;
   bool is_period_tainted_ = false;

@@ -10,6 +10,8 @@
 namespace polyrail::tcp {
 namespace {
 
+constexpr int kUnsentBytes = 128 * 1024;
+
 constexpr int kBacklog = 1024;
 // An idle peer whose host has gone is noticed after idle + probes * interval seconds.
 constexpr int kKeepIdleS = 20;
@@ -68,6 +70,8 @@ Result<Descriptor> dial(const SocketPlace& place, const SocketAddress& remote) {
 
 void set_stream_options(int fd) {
   set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+  // Acknowledgements go behind what the kernel has already taken: let it take little at a time.
+  set_option(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, kUnsentBytes);
   set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
   set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, kKeepIdleS);
   set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, kKeepIntervalS);
