@@ -53,7 +53,6 @@ Result<Address> own_address() {
   }
   address.pid_namespace = pid_namespace.st_ino;
   address.pid = ::getpid();
-  address.user = ::geteuid();
   return address;
 }
 

@@ -19,8 +19,8 @@ struct Address {
   std::array<char, 40> boot_id{};                                       // of the running kernel
   std::uint64_t pid_namespace = 0;  // in which `pid` means something
   std::int32_t pid = 0;
-  std::uint32_t user = 0;
   std::int32_t outbox = -1;         // descriptor of the memory file of all its directions
+  std::int32_t bell = -1;           // descriptor of its doorbell
   std::uint32_t staging_bytes = 0;  // of each direction
   Nonce nonce{};                    // challenges the peer
 
@@ -29,7 +29,7 @@ struct Address {
 };
 static_assert(sizeof(Address) == 104);
 
-// An address with what identifies this process; outbox, sizes and nonce are the caller's.
+// An address with what identifies this process; descriptors, sizes and nonce are the caller's.
 Result<Address> own_address();
 
 // Why the process with that address cannot be reached from here; kOk if it may be tried.

@@ -1,7 +1,6 @@
 #include "transports/shm/endpoint.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -33,26 +32,42 @@ Direction* direction_in(const Mapping& mapping) {
 ShmEndpoint::ShmEndpoint(Home& home, int peer, const Address& address, Clock::time_point deadline)
     : Endpoint(peer), home_(home), address_(address), deadline_(deadline) {
   failure_ = is_reachable(home.address, address);
-  if (failure_.is_ok()) failure_ = open_peer(address);
-  if (failure_.is_ok()) failure_ = greet(address);
+  if (failure_.is_ok()) failure_ = make_own();  // first: so the peer can be told of a failure
+  if (failure_.is_ok()) failure_ = open_peer();
+  if (!failure_.is_ok()) return;
+  sender_.emplace(*own_, home_.address.staging_bytes);
+  receiver_.emplace(*theirs_, address_.staging_bytes, PeerBlocks(address_.pid));
+  own_->proof = proof_of(home_.rank, peer, home_.address, address_);
+  own_->is_ready.store(1);
 }
 
 ShmEndpoint::~ShmEndpoint() {
   if (own_ != nullptr) publish(own_->is_closed);
 }
 
+Status ShmEndpoint::make_own() {
+  const Slot slot = slot_of(peer(), home_.address.staging_bytes);
+  Status reserved = reserve_pages(home_.outbox, slot.offset_bytes, slot.bytes);
+  if (!reserved.is_ok()) return reserved;
+  auto mapping = map_file(home_.outbox, slot.offset_bytes, slot.bytes);
+  if (!mapping.is_ok()) return mapping.status();
+  own_memory_ = std::move(mapping).value();
+  own_ = direction_in(own_memory_);
+  return ok();
+}
+
 // Opens what the peer offers. Nothing in it is believed yet.
-Status ShmEndpoint::open_peer(const Address& address) {
-  process_ = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, address.pid, 0)));
+Status ShmEndpoint::open_peer() {
+  process_ = FileDescriptor(static_cast<int>(::syscall(SYS_pidfd_open, address_.pid, 0)));
   if (!process_.is_open() && errno == ESRCH) {
     return {StatusCode::kRemoteError,
-            "its process " + std::to_string(address.pid) + " does not exist"};
+            "its process " + std::to_string(address_.pid) + " does not exist"};
   }
-  const auto outbox = open_descriptor_of(address.pid, address.outbox, O_RDWR);
+  const auto outbox = open_descriptor_of(address_.pid, address_.outbox, O_RDWR);
   if (!outbox.is_ok()) return outbox.status();
   const auto size = sealed_size_bytes(outbox.value());
   if (!size.is_ok()) return size.status();
-  const Slot slot = slot_of(home_.rank, address.staging_bytes);
+  const Slot slot = slot_of(home_.rank, address_.staging_bytes);
   if (size.value() < slot.offset_bytes + slot.bytes) {
     return {StatusCode::kRemoteError, "its memory has no room for rank " +
                                           std::to_string(home_.rank) +
@@ -67,30 +82,12 @@ Status ShmEndpoint::open_peer(const Address& address) {
   return ok();
 }
 
-// Makes the own direction and says hello in it.
-Status ShmEndpoint::greet(const Address& address) {
-  const Slot slot = slot_of(peer(), home_.address.staging_bytes);
-  Status reserved = reserve_pages(home_.outbox, slot.offset_bytes, slot.bytes);
-  if (!reserved.is_ok()) return reserved;
-  auto mapping = map_file(home_.outbox, slot.offset_bytes, slot.bytes);
-  if (!mapping.is_ok()) return mapping.status();
-  own_memory_ = std::move(mapping).value();
-  own_ = direction_in(own_memory_);
-  sender_.emplace(*own_, home_.address.staging_bytes);
-  receiver_.emplace(*theirs_, address.staging_bytes, PeerMemory(address.pid));
-  own_->hello.bell = home_.bell.descriptor();
-  own_->hello.probe_address = reinterpret_cast<std::uintptr_t>(home_.address.nonce.data());
-  own_->proof = proof_of(home_.rank, peer(), home_.address.nonce, address.nonce, own_->hello);
-  own_->is_ready.store(1);
-  return ok();
-}
-
-// Both nonces are in it: the peer's challenges this process, the own one challenges the peer.
-Proof ShmEndpoint::proof_of(int from, int to, const Nonce& from_nonce, const Nonce& to_nonce,
-                            const Hello& hello) const {
-  return prove(home_.key, {"polyrail shm hello", bytes_of(home_.communicator_id),
-                           bytes_of(home_.rank_count), bytes_of(from), bytes_of(to),
-                           bytes_of(from_nonce), bytes_of(to_nonce), bytes_of(hello)});
+// The addresses hold the nonces: each end has challenged the other by its own.
+Proof ShmEndpoint::proof_of(int from, int to, const Address& from_address,
+                            const Address& to_address) const {
+  return prove(home_.key,
+               {"polyrail shm", bytes_of(home_.communicator_id), bytes_of(home_.rank_count),
+                bytes_of(from), bytes_of(to), bytes_of(from_address), bytes_of(to_address)});
 }
 
 bool ShmEndpoint::connect(Sink& sink) {
@@ -109,7 +106,7 @@ bool ShmEndpoint::connect(Sink& sink) {
   if (verdict == Verdict::kRefused) {
     go_down(sink, {StatusCode::kRemoteError, "it refused the proof of this rank"});
   } else if (own_->verdict.load() != Verdict::kNone && verdict != Verdict::kNone) {
-    sender_->start(ringer_, verdict == Verdict::kReader, home_.blocks);
+    sender_->start(ringer_, home_.blocks);
     receiver_->start(ringer_);
     state_ = EndpointState::kUp;
     sink.on_up(*this);
@@ -119,7 +116,7 @@ bool ShmEndpoint::connect(Sink& sink) {
     go_down(sink, {StatusCode::kRemoteError, "it closed the rail"});
   } else if (Clock::now() >= deadline_) {
     go_down(sink, {StatusCode::kTimeout, own_->verdict.load() == Verdict::kNone
-                                             ? "it did not say hello in time"
+                                             ? "it did not connect in time"
                                              : "it did not answer in time"});
   } else {
     return false;
@@ -127,23 +124,16 @@ bool ShmEndpoint::connect(Sink& sink) {
   return true;
 }
 
-// The peer has said hello: is it who it should be, and how can it be reached?
+// The peer is ready: is it who it should be?
 Status ShmEndpoint::judge_peer() {
-  const Hello hello = theirs_->hello;  // a copy, which cannot change any more
-  const Proof proof = theirs_->proof;
-  if (!is_same(proof, proof_of(peer(), home_.rank, address_.nonce, home_.address.nonce, hello))) {
+  const Proof proof = theirs_->proof;  // a copy, which cannot change any more
+  if (!is_same(proof, proof_of(peer(), home_.rank, address_, home_.address))) {
     return {StatusCode::kRemoteError, "its proof is wrong: another key, communicator or rank"};
   }
-  auto ringer = Ringer::open(address_.pid, hello.bell, theirs_->asleep);
+  auto ringer = Ringer::open(address_.pid, address_.bell, theirs_->asleep);
   if (!ringer.is_ok()) return ringer.status();
   ringer_ = std::move(ringer).value();
-  Nonce probe{};
-  const bool is_readable =
-      receiver_->memory()
-          .read(reinterpret_cast<std::byte*>(probe.data()), hello.probe_address, sizeof(probe))
-          .is_ok() &&
-      probe == address_.nonce;
-  own_->verdict.store(is_readable ? Verdict::kReader : Verdict::kAccepted);
+  own_->verdict.store(Verdict::kAccepted);
   return ok();
 }
 

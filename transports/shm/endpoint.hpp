@@ -36,7 +36,7 @@ struct Home {
 
 class ShmEndpoint final : public Endpoint {
  public:
-  // Publishes the own hello and opens the peer's memory; if that fails, progress() reports it.
+  // Publishes the own proof and opens the peer's memory; if that fails, progress() reports it.
   ShmEndpoint(Home& home, int peer, const Address& address, Clock::time_point deadline);
   ~ShmEndpoint() override;
 
@@ -58,10 +58,9 @@ class ShmEndpoint final : public Endpoint {
   void end_sleep();
 
  private:
-  Status open_peer(const Address& address);
-  Status greet(const Address& address);
-  Proof proof_of(int from, int to, const Nonce& from_nonce, const Nonce& to_nonce,
-                 const Hello& hello) const;
+  Status make_own();
+  Status open_peer();
+  Proof proof_of(int from, int to, const Address& from_address, const Address& to_address) const;
   bool connect(Sink& sink);
   Status judge_peer();
   void publish(std::atomic<std::uint32_t>& flag);

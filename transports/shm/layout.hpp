@@ -35,7 +35,6 @@ enum class EntryKind : std::uint8_t {
   kStaged,       // in the staging area, all of it already
   kStreamed,     // in the staging area, part after part
   kShared,       // in memory of mem_alloc, which the receiver maps
-  kPeerMemory,   // in other memory of the sender, which the receiver reads by a system call
   kControlLine,  // a control message in the entry
   kControl,      // a control message in the staging area, all of it already
 };
@@ -54,25 +53,15 @@ struct alignas(kLineBytes) Entry {
   union {
     std::array<std::byte, kInlineBytes> bytes;  // kInline, kControlLine
     SharedPlace shared;                         // kShared
-    std::uint64_t address;                      // kPeerMemory
   };
 };
 static_assert(sizeof(Entry) == kLineBytes);
 
-// What a process says of itself before anything else is believed; `proof` covers it.
-struct Hello {
-  std::int32_t bell = -1;           // descriptor of its doorbell
-  std::uint32_t staging_bytes = 0;  // of this direction
-  std::uint64_t probe_address = 0;  // where its nonce lies in its own memory
-};
-static_assert(sizeof(Hello) == 16);
-
 // What a process found about its peer.
 enum class Verdict : std::uint32_t {
-  kNone,      // not yet looked
-  kRefused,   // the proof is wrong
-  kAccepted,  // the proof is right
-  kReader,    // and the memory of the peer can be read by a system call
+  kNone,  // not yet looked
+  kRefused,
+  kAccepted,
 };
 
 enum AsleepFor : std::uint32_t {  // bits of `asleep`
@@ -84,9 +73,8 @@ enum AsleepFor : std::uint32_t {  // bits of `asleep`
 // In front of the entries; one direction has all of its memory in one mapping. All zero at first.
 struct Direction {
   // Written by the sender.
-  alignas(kLineBytes) std::atomic<std::uint32_t> is_ready;  // hello and proof are there
-  Hello hello;
-  Proof proof;
+  alignas(kLineBytes) std::atomic<std::uint32_t> is_ready;  // the proof is there
+  Proof proof;  // that the sender knows the key; before it is checked nothing else is believed
   alignas(kLineBytes) std::atomic<Verdict> verdict;  // about the receiver
   std::atomic<std::uint32_t> is_closed;
   std::atomic<std::uint32_t> asleep;  // AsleepFor; the sender, in its role as receiver, too

@@ -17,10 +17,6 @@ bool is_staged(EntryKind kind) {
   return kind == EntryKind::kStaged || kind == EntryKind::kStreamed || kind == EntryKind::kControl;
 }
 
-bool is_referred(EntryKind kind) {
-  return kind == EntryKind::kShared || kind == EntryKind::kPeerMemory;
-}
-
 bool is_control(EntryKind kind) {
   return kind == EntryKind::kControl || kind == EntryKind::kControlLine;
 }
@@ -38,7 +34,6 @@ bool is_sound(const Entry& entry, std::uint32_t staging_bytes) {
       return bytes <= staging_bytes;
     case EntryKind::kStreamed:
     case EntryKind::kShared:
-    case EntryKind::kPeerMemory:
       return true;
   }
   return false;
@@ -46,8 +41,8 @@ bool is_sound(const Entry& entry, std::uint32_t staging_bytes) {
 
 }  // namespace
 
-Receiver::Receiver(Direction& direction, std::uint32_t staging_bytes, PeerMemory memory)
-    : direction_(direction), staging_bytes_(staging_bytes), memory_(std::move(memory)) {}
+Receiver::Receiver(Direction& direction, std::uint32_t staging_bytes, PeerBlocks blocks)
+    : direction_(direction), staging_bytes_(staging_bytes), blocks_(std::move(blocks)) {}
 
 bool Receiver::has_entry() const {
   return direction_.entry(taken_).stamp.load() == taken_ + 1;
@@ -127,11 +122,11 @@ Status Receiver::move(Endpoint& self, Sink& sink, const Entry& entry, std::uint3
     if (part.size == 0) break;
     if (landing_.how == Landing::How::kStream) {
       sink.on_bytes(self, header, moved_bytes_, {part.bytes, part.size});
-    } else if (landing_.how == Landing::How::kInto && part.bytes != nullptr) {
+    } else if (landing_.how == Landing::How::kInto) {
       std::memcpy(landing_.target + moved_bytes_, part.bytes, part.size);
     }
     // A sender that has closed may have changed memory that was still being read.
-    if (is_referred(entry.kind) && direction_.is_closed.load() != 0) {
+    if (entry.kind == EntryKind::kShared && direction_.is_closed.load() != 0) {
       return {StatusCode::kRemoteError, "the peer closed the rail in the middle of a slice"};
     }
     moved_bytes_ += part.size;
@@ -151,12 +146,10 @@ Result<Receiver::Part> Receiver::next_part(const Entry& entry, std::uint32_t mos
     case EntryKind::kInline:
       return Part{entry.bytes.data(), entry.header.bytes};
     case EntryKind::kShared: {
-      const auto base = memory_.find(entry.shared, entry.header.bytes);
+      const auto base = blocks_.find(entry.shared, entry.header.bytes);
       if (!base.is_ok()) return base.status();
       return Part{base.value() + moved_bytes_, most_bytes};
     }
-    case EntryKind::kPeerMemory:
-      return read_peer(entry, most_bytes);
     default:
       break;
   }
@@ -168,16 +161,6 @@ Result<Receiver::Part> Receiver::next_part(const Entry& entry, std::uint32_t mos
   const auto size =
       std::min({static_cast<std::uint32_t>(there), kPieceBytes, staging_bytes_ - begin});
   return Part{direction_.staging() + begin, size};
-}
-
-Result<Receiver::Part> Receiver::read_peer(const Entry& entry, std::uint32_t most_bytes) {
-  const bool is_direct = landing_.how == Landing::How::kInto;
-  if (!is_direct && bounce_.empty()) bounce_.resize(kBounceBytes);
-  const std::uint32_t size = is_direct ? most_bytes : std::min(most_bytes, kBounceBytes);
-  std::byte* const target = is_direct ? landing_.target + moved_bytes_ : bounce_.data();
-  const Status read = memory_.read(target, entry.address + moved_bytes_, size);
-  if (!read.is_ok()) return read;
-  return Part{is_direct ? nullptr : target, size};
 }
 
 void Receiver::free_staged(EntryKind kind, std::uint32_t bytes, bool is_last) {

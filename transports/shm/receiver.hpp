@@ -7,14 +7,14 @@
 
 #include "transports/shm/doorbell.hpp"
 #include "transports/shm/layout.hpp"
-#include "transports/shm/peer_memory.hpp"
+#include "transports/shm/peer_blocks.hpp"
 #include "transports/transport.hpp"
 
 namespace polyrail::shm {
 
 class Receiver {
  public:
-  Receiver(Direction& direction, std::uint32_t staging_bytes, PeerMemory memory);
+  Receiver(Direction& direction, std::uint32_t staging_bytes, PeerBlocks blocks);
 
   // Before the first progress(): how the sender is woken.
   void start(const Ringer& ringer) { ringer_ = &ringer; }
@@ -30,9 +30,6 @@ class Receiver {
   // asks again when it has moved on.
   bool has_news() const;
 
-  // Reads the peer's memory by a system call; to find out whether that is allowed.
-  const PeerMemory& memory() const { return memory_; }
-
  private:
   struct Part {
     const std::byte* bytes = nullptr;
@@ -44,13 +41,12 @@ class Receiver {
   // Moves parts of the slice at the head until it ends, nothing is there or the budget is used up.
   Status move(Endpoint& self, Sink& sink, const Entry& entry, std::uint32_t& budget_bytes);
   Result<Part> next_part(const Entry& entry, std::uint32_t most_bytes);
-  Result<Part> read_peer(const Entry& entry, std::uint32_t most_bytes);
   void free_staged(EntryKind kind, std::uint32_t bytes, bool is_last);
   void finish(Entry& entry);
 
   Direction& direction_;
   const std::uint32_t staging_bytes_;
-  PeerMemory memory_;
+  PeerBlocks blocks_;
   const Ringer* ringer_ = nullptr;
 
   std::uint32_t taken_ = 0;        // sequence number of the entry at the head
@@ -60,8 +56,6 @@ class Receiver {
   bool was_stalled_ = false;
   Landing landing_;
   std::uint32_t moved_bytes_ = 0;
-
-  std::vector<std::byte> bounce_;  // what was read from the peer's memory
 };
 
 }  // namespace polyrail::shm

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/base/assert.hpp"
+#include "transports/shm/copy.hpp"
 #include "transports/shm/tuning.hpp"
 
 namespace polyrail::shm {
@@ -19,9 +20,8 @@ constexpr std::uint64_t round_up_to_line(std::uint64_t bytes) {
 Sender::Sender(Direction& direction, std::uint32_t staging_bytes)
     : direction_(direction), staging_bytes_(staging_bytes), outstanding_(kEntryCount) {}
 
-void Sender::start(const Ringer& ringer, bool is_readable, SharedMemoryView& blocks) {
+void Sender::start(const Ringer& ringer, SharedMemoryView& blocks) {
   ringer_ = &ringer;
-  is_readable_ = is_readable;
   blocks_ = &blocks;
 }
 
@@ -45,11 +45,6 @@ Posted Sender::put(const SliceHeader& header, const std::byte* source, std::uint
                     .offset_bytes = static_cast<std::uint64_t>(source - block->base()),
                     .descriptor = block->descriptor()};
     outstanding.block = std::move(block);
-    return publish(entry, std::move(outstanding));
-  }
-  if (is_readable_ && header.bytes >= kPeerReadBytes) {
-    Entry& entry = next_entry(header, EntryKind::kPeerMemory);
-    entry.address = reinterpret_cast<std::uintptr_t>(source);
     return publish(entry, std::move(outstanding));
   }
   outstanding.source = source;
@@ -111,12 +106,25 @@ std::uint64_t Sender::room_bytes(std::uint64_t wanted_bytes) {
   return room();
 }
 
+// Appends to the staging area.
 void Sender::copy_in(const std::byte* source, std::uint32_t bytes) {
-  const auto begin = static_cast<std::uint32_t>(staged_bytes_ % staging_bytes_);
-  const std::uint32_t first = std::min(bytes, staging_bytes_ - begin);
-  std::memcpy(direction_.staging() + begin, source, first);
-  if (first < bytes) std::memcpy(direction_.staging(), source + first, bytes - first);
-  staged_bytes_ += bytes;
+  while (bytes != 0) {
+    const auto begin = static_cast<std::uint32_t>(staged_bytes_ % staging_bytes_);
+    const bool is_probe = begin < kProbeBytes;
+    const std::uint32_t end = is_probe ? kProbeBytes : staging_bytes_;
+    const std::uint32_t size = std::min(bytes, end - begin);
+    std::byte* const target = direction_.staging() + begin;
+    if (is_probe) {
+      distance_.copy(target, source, size);
+    } else if (distance_.is_far() && size >= kPastCachesBytes) {
+      copy_past_caches(target, source, size);
+    } else {
+      std::memcpy(target, source, size);
+    }
+    staged_bytes_ += size;
+    source += size;
+    bytes -= size;
+  }
 }
 
 // Copies the next pieces of what waits, in order.

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/base/shared_memory.hpp"
+#include "transports/shm/distance.hpp"
 #include "transports/shm/doorbell.hpp"
 #include "transports/shm/layout.hpp"
 #include "transports/transport.hpp"
@@ -20,9 +21,9 @@ class Sender {
  public:
   Sender(Direction& direction, std::uint32_t staging_bytes);
 
-  // Before the first put. The receiver can be woken by `ringer`, and can read memory of this
-  // process if `is_readable`. `blocks` tells memory of mem_alloc from other memory.
-  void start(const Ringer& ringer, bool is_readable, SharedMemoryView& blocks);
+  // Before the first put: how the receiver is woken, and what tells memory of mem_alloc from other
+  // memory.
+  void start(const Ringer& ringer, SharedMemoryView& blocks);
 
   Posted put(const SliceHeader& header, const std::byte* source, std::uint64_t cookie);
   Posted send_control(std::span<const std::byte> message);
@@ -62,7 +63,6 @@ class Sender {
   Direction& direction_;
   const std::uint32_t staging_bytes_;
   const Ringer* ringer_ = nullptr;
-  bool is_readable_ = false;
   SharedMemoryView* blocks_ = nullptr;
 
   // Sequence numbers of entries; all wrap around.
@@ -76,6 +76,7 @@ class Sender {
   std::uint32_t staged_of_slice_bytes_ = 0;  // of the entry `staging_`
   std::uint64_t staged_bytes_ = 0;           // position in the staging area
   std::uint64_t freed_bytes_ = 0;            // last seen
+  DistanceMeter distance_;
 };
 
 }  // namespace polyrail::shm

@@ -19,8 +19,8 @@ namespace polyrail {
 namespace shm {
 namespace {
 
-// Nothing to announce: a peer reads ordinary memory by a system call and maps that of mem_alloc
-// when it first hears of it.
+// Nothing to announce: ordinary memory is copied, and that of mem_alloc is mapped by a peer when it
+// first hears of it.
 class PlainMemory final : public MemoryRegion {};
 
 // What wakes a sleeping transport; `data` of the epoll entry says what it was.
@@ -99,6 +99,7 @@ Result<std::unique_ptr<Transport>> ShmTransport::open(const Rail& rail,
   address.value().outbox = outbox.value().get();
   auto bell = Doorbell::make();
   if (!bell.is_ok()) return failed(bell.status().message());
+  address.value().bell = bell.value().descriptor();
   FileDescriptor timer(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC));
   FileDescriptor epoll(::epoll_create1(EPOLL_CLOEXEC));
   epoll_event bell_event{.events = EPOLLIN, .data = {.u64 = kBellEvent}};

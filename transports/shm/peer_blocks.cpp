@@ -1,36 +1,13 @@
-#include "transports/shm/peer_memory.hpp"
+#include "transports/shm/peer_blocks.hpp"
 
 #include <fcntl.h>
-#include <sys/uio.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <string>
 #include <utility>
 
 namespace polyrail::shm {
 
-Status PeerMemory::read(std::byte* target, std::uint64_t address, std::size_t bytes) const {
-  const std::size_t wanted = bytes;
-  while (bytes != 0) {
-    const iovec local{target, bytes};
-    const iovec remote{reinterpret_cast<void*>(address), bytes};
-    const ssize_t moved = ::process_vm_readv(pid_, &local, 1, &remote, 1, 0);
-    if (moved <= 0) {
-      if (moved < 0 && errno == EINTR) continue;
-      return {StatusCode::kRemoteError, "read " + std::to_string(wanted) + " bytes of process " +
-                                            std::to_string(pid_) + ": " +
-                                            (moved < 0 ? std::strerror(errno) : "nothing there")};
-    }
-    target += moved;
-    address += static_cast<std::uint64_t>(moved);
-    bytes -= static_cast<std::size_t>(moved);
-  }
-  return ok();
-}
-
-Result<const std::byte*> PeerMemory::find(const SharedPlace& place, std::size_t bytes) {
+Result<const std::byte*> PeerBlocks::find(const SharedPlace& place, std::size_t bytes) {
   const auto is_wanted = [&](const Block& block) { return block.id == place.block_id; };
   auto found = blocks_.end();
   if (!blocks_.empty() && is_wanted(blocks_.back())) {

@@ -1,4 +1,4 @@
-// PeerMemory: how this process gets at memory of another one.
+// PeerBlocks: memory of another process's mem_alloc, mapped here.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,11 @@
 
 namespace polyrail::shm {
 
-class PeerMemory {
+class PeerBlocks {
  public:
-  explicit PeerMemory(int pid) : pid_(pid) {}
+  explicit PeerBlocks(int pid) : pid_(pid) {}
 
-  // Reads ordinary memory of the peer by a system call; fails where the kernel forbids it.
-  Status read(std::byte* target, std::uint64_t address, std::size_t bytes) const;
-
-  // The place of `bytes` that lie in a block of the peer's mem_alloc; maps the block at the first
+  // The place of `bytes` that lie in one of the peer's blocks; maps the block at the first
   // call. Valid until the next call, and as long as the peer's slice is not acknowledged.
   Result<const std::byte*> find(const SharedPlace& place, std::size_t bytes);
 
