@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 namespace polyrail::testing {
 namespace {
@@ -90,11 +89,11 @@ bool Traffic::post() {
 }
 
 void Traffic::run() {
-  while (acknowledged_count_ < slices_.size()) {
-    const bool has_posted = post();
-    if (!ranks_.progress() && !has_posted) std::this_thread::yield();
-    if (::testing::Test::HasFatalFailure()) return;
-  }
+  ranks_.progress_until([&] {
+    post();
+    return acknowledged_count_ == slices_.size() || ::testing::Test::HasFatalFailure();
+  });
+  if (::testing::Test::HasFatalFailure()) return;
   for (; checked_count_ < slices_.size(); ++checked_count_) check_target(slices_[checked_count_]);
   if (guarantees_.in_order) {
     EXPECT_EQ(arrivals_, queues_);
