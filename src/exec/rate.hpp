@@ -65,7 +65,7 @@ class RateEstimate {
 
  private:
   static constexpr double kLongUs = 12000;  // busy periods up to this are one sample
-  static constexpr double kWindowUs = 4000;
+  static constexpr double kWindowUs = 8000;
   static constexpr std::uint64_t kLeastBytes = 8 * 1024;
   static constexpr double kLeastBytesPerS = 1000;
   static constexpr double kAdaptUs = 20000;    // a sample is believed by busy time over this
