@@ -101,7 +101,8 @@ class Sink {
                         std::span<const std::byte> bytes) = 0;
   // The peer has taken the slice in (landed, streamed or discarded). `was_stalled`: it had to wait
   // for the peer to enter the operation, so its time says nothing about the rail. True of each
-  // slice that was answered kLater; may be true of those that waited behind it.
+  // slice that was answered kLater; may be true of those that waited behind it or are acknowledged
+  // together with it.
   virtual void on_acknowledged(Endpoint& to, std::uint64_t cookie, bool was_stalled) = 0;
   virtual void on_control(Endpoint& from, std::span<const std::byte> message) = 0;
 };

@@ -161,7 +161,7 @@ bool IncomingFrames::offer_slice(Sink& sink) {
   if (landing.how == Landing::How::kLater) {
     if (state_ != State::kStalled) {
       // What was taken in before it is no part of the stall.
-      outgoing_.flush_acknowledgements();
+      outgoing_.settle_acknowledgements();
       state_ = State::kStalled;
       order_.is_stalled = was_stalled_ = true;
     }

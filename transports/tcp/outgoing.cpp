@@ -78,8 +78,8 @@ void OutgoingFrames::note_taken(std::uint32_t bytes, bool was_stalled) {
   ++taken_count_;
   lazy_bytes_ += bytes;
   is_stall_due_ |= was_stalled;
-  is_ack_due_ |= was_stalled || bytes > kBufferedBytes ||
-                 taken_count_ - announced_count_ >= kLazyAckCount ||
+  // Nobody waits for the acknowledgement of a slice that was copied, so the next frame carries it.
+  is_ack_due_ |= bytes > kBufferedBytes || taken_count_ - announced_count_ >= kLazyAckCount ||
                  lazy_bytes_ >= kRetainedBytes / 2;
 }
 

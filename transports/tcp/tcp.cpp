@@ -296,7 +296,13 @@ bool TcpTransport::prepare_sleep() {
   for (const auto* endpoints : {&roster_.expected, &roster_.attended}) {
     for (TcpEndpoint* endpoint : *endpoints) {
       for (auto& socket : endpoint->sockets()) {
-        socket->outgoing.flush_acknowledgements();
+        // A peer that is to send something is not waiting for the acknowledgement of what was
+        // copied.
+        if (endpoints == &roster_.expected) {
+          socket->outgoing.settle_acknowledgements();
+        } else {
+          socket->outgoing.flush_acknowledgements();
+        }
         if (socket->incoming.is_readable() || !endpoint->failure().is_ok()) return false;
         if (socket->incoming.is_waiting() && !socket->is_muted) set_muted(*socket, true);
       }
