@@ -15,7 +15,8 @@ namespace {
 
 constexpr double kFlushLimitUs = 10e6;   // close: peers have so long to take what was sent
 constexpr double kGoodbyeLimitUs = 2e6;  // close: and so long to say goodbye if they took all
-constexpr int kSleepMs = 200;            // a sleeper looks at its deadline so often
+constexpr double kWithdrawalLimitUs = 1e6;
+constexpr int kSleepMs = 200;  // a sleeper looks at its deadline so often
 
 }  // namespace
 
@@ -248,12 +249,20 @@ bool Engine::step() {
                 "the communicator was aborted on rank " + std::to_string(rank_)));
     return true;
   }
+  if (withdrawal_us_ > 0) {
+    std::uint64_t posted = 0;
+    for (Link* link : links_) posted += link != nullptr ? link->posted_count() : 0;
+    if (posted == 0 || now_us() > withdrawal_us_) {
+      end_all();
+      return true;
+    }
+  }
   if (!progress()) return false;
   if (is_waiting_) {
     is_waiting_ = false;
     idle_policy_.on_wait_end(now_us());
   }
-  if (current_ != nullptr && executor_.is_done()) end_current(ok());
+  if (current_ != nullptr && withdrawal_us_ == 0 && executor_.is_done()) end_current(ok());
   return true;
 }
 
@@ -291,7 +300,7 @@ void Engine::idle() {
     return;
   }
   idle_policy_.on_spin_failed(now);
-  if (current_ != nullptr && now > deadline_us_) {
+  if (current_ != nullptr && now > deadline_us_ && withdrawal_us_ == 0) {
     fail(Status(StatusCode::kTimeout, describe_current() + " not done within " +
                                           std::to_string(options_.operation_timeout_ms) +
                                           " ms; missing: " + executor_.missing()));
@@ -327,7 +336,7 @@ void Engine::abort() {
   const std::uint64_t one = 1;
   [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
   if (try_take()) {  // nobody is driving: do it here
-    step();
+    if (step() && current_ == nullptr) end_all();
     release();
   }
 }
@@ -340,19 +349,33 @@ Status Engine::failure() const {
 
 void Engine::fail(Status why) {
   if (has_failed_.load(std::memory_order_relaxed)) return;
-  std::deque<std::shared_ptr<WorkState>> orphans;
   {
     const std::lock_guard lock(queue_mutex_);
     failure_ = why;
     has_failed_.store(true, std::memory_order_release);
-    orphans.swap(queue_);
   }
   logger_->error("rank {}: {}", rank_, why.message());
   for (Link* link : links_) {
     if (link != nullptr) link->drop_queued();
   }
   send_to_all(Control::kFailed, why.message());
-  if (current_ != nullptr) end_current(why);
+  // Callers may free their buffers when their operations end, and peers may be reading there. Peers
+  // hear of the failure and let go; one that does not is not waited for long.
+  withdrawal_us_ = now_us() + kWithdrawalLimitUs;
+}
+
+void Engine::end_all() {
+  withdrawal_us_ = 0;
+  const Status why = failure();
+  std::deque<std::shared_ptr<WorkState>> orphans;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    orphans.swap(queue_);
+  }
+  if (current_ != nullptr) {
+    for (const Joint& joint : joints_) joint.endpoint->discard_incoming(current_->number);
+    end_current(why);
+  }
   for (const auto& work : orphans) {
     queued_count_.fetch_sub(1, std::memory_order_release);
     work->operation.complete(why);
@@ -361,7 +384,7 @@ void Engine::fail(Status why) {
 
 void Engine::close() {
   take();
-  while (current_ != nullptr || take_next()) {
+  while (current_ != nullptr || withdrawal_us_ > 0 || take_next()) {
     if (!step()) idle();
   }
   is_closing_ = true;

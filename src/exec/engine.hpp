@@ -97,7 +97,8 @@ class Engine final : public Sink, public Link::Listener {
   void idle();
   void sleep();
   void end_current(Status status);
-  void fail(Status why);  // the first failure: ends everything and tells all peers
+  void fail(Status why);  // the first failure: tells all peers; end_all() follows from step()
+  void end_all();         // ends every operation with the failure
   void send_to_all(Control kind, const std::string& text);
   void flush_controls();
   bool take_next();
@@ -120,6 +121,7 @@ class Engine final : public Sink, public Link::Listener {
   Executor executor_;
   Operation* current_ = nullptr;
   double deadline_us_ = 0;
+  double withdrawal_us_ = 0;  // after a failure: when sources are given back in any case; 0: done
   std::uint32_t last_number_ = 0;  // of the last operation begun
   std::vector<std::byte> scratch_;
   std::byte* scratch_aligned_ = nullptr;

@@ -135,6 +135,7 @@ bool Link::pump_rail(RailQueue& rail, double now_us) {
     rail.flight_bytes += bytes;
     ++rail.flight_count;
     ++outstanding_count_;
+    if (posted == Posted::kPosted) ++posted_count_;
     rail.queued_bytes -= bytes;
     queued_bytes_ -= bytes;
     piece.offset += bytes;
@@ -163,6 +164,7 @@ void Link::on_acknowledged(Endpoint& endpoint, std::uint64_t cookie, bool was_st
     rail.bytes_sent += flight.bytes;
     --rail.flight_count;
     --outstanding_count_;
+    if (!flight.is_buffered) --posted_count_;
     while (rail.first_cookie < rail.next_cookie &&
            !rail.flights[rail.first_cookie % kFlights].is_open) {
       ++rail.first_cookie;
@@ -275,6 +277,7 @@ Status Link::on_down(Endpoint& endpoint, const Status& why) {
       if (!flight.is_open) continue;
       flight.is_open = false;
       --outstanding_count_;
+      if (!flight.is_buffered) --posted_count_;
       if (flight.is_buffered || heir == nullptr) continue;  // lost: reported below
       push(*heir, {flight.put, flight.offset, flight.offset + flight.bytes});
       queued_bytes_ += flight.bytes;

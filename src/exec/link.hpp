@@ -62,6 +62,8 @@ class Link {
   bool has_work() const { return queued_bytes_ != 0 || queued_puts_ != 0; }
   // Slices taken by rails and not yet acknowledged.
   std::uint64_t outstanding_count() const { return outstanding_count_; }
+  // Those among them whose source is still read: they were not copied.
+  std::uint64_t posted_count() const { return posted_count_; }
   void set_rebalancing(bool is_on) { is_rebalancing_ = is_on; }
   // Forgets everything queued: the operation failed.
   void drop_queued();
@@ -126,6 +128,7 @@ class Link {
   std::uint64_t queued_bytes_ = 0;
   std::uint64_t queued_puts_ = 0;  // pieces in all queues, also those without bytes
   std::uint64_t outstanding_count_ = 0;
+  std::uint64_t posted_count_ = 0;
   bool is_rebalancing_ = true;
   bool wants_rebalance_ = false;
   bool has_news_ = false;

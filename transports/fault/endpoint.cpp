@@ -30,6 +30,10 @@ void FaultEndpoint::expect(bool is_expected) {
   if (inner_ != nullptr) inner_->expect(is_expected);
 }
 
+void FaultEndpoint::discard_incoming(std::uint32_t operation) {
+  if (inner_ != nullptr) inner_->discard_incoming(operation);
+}
+
 bool FaultEndpoint::is_full(std::uint64_t bytes) const {
   if (is_inner_busy_ || waiting_.size() + under_way_.size() >= kMostHeld) return true;
   return waiting_bytes_ > 0 && waiting_bytes_ + bytes > egress_.queue_bytes();

@@ -32,6 +32,13 @@ class LoopbackEndpoint final : public Endpoint {
   bool is_connecting() const { return state_ == EndpointState::kConnecting; }
   Clock::time_point deadline() const { return deadline_; }
 
+  // The slice at hand is the only one with a target.
+  void discard_incoming(std::uint32_t operation) override {
+    if (has_landing_ && rx_->slots[taken_ % kSlots].header.operation == operation) {
+      landing_.how = Landing::How::kDiscard;
+    }
+  }
+
  private:
   static constexpr std::uint32_t kSlots = Direction::kSlots;
 

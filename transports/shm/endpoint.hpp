@@ -44,6 +44,9 @@ class ShmEndpoint final : public Endpoint {
   Posted put(const SliceHeader& header, const std::byte* source, std::uint64_t cookie) override;
   Posted send_control(std::span<const std::byte> message) override;
   void expect(bool is_expected) override { is_expecting_ = is_expected; }
+  void discard_incoming(std::uint32_t) override {
+    if (receiver_) receiver_->discard_incoming();
+  }
 
   // `is_thorough`: as in Sender::progress.
   bool progress(Sink& sink, bool is_thorough);

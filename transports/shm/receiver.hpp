@@ -30,6 +30,11 @@ class Receiver {
   // asks again when it has moved on.
   bool has_news() const;
 
+  // The slice at hand is the only one with a target.
+  void discard_incoming() {
+    if (has_landing_) landing_.how = Landing::How::kDiscard;
+  }
+
  private:
   struct Part {
     const std::byte* bytes = nullptr;
