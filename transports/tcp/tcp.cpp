@@ -31,8 +31,8 @@ constexpr std::uint32_t kMutedEvents = EPOLLRDHUP | EPOLLET;
 
 // What the destructor waits for peers to take in what they were sent: at most this long, and no
 // longer than this without any of it moving.
-constexpr std::chrono::milliseconds kLingerLongest{2000};
-constexpr std::chrono::milliseconds kLingerIdle{200};
+constexpr std::chrono::milliseconds kLingerLongest{5000};
+constexpr std::chrono::milliseconds kLingerIdle{1000};
 
 class TcpTransport final : public Transport {
  public:
