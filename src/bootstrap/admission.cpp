@@ -224,7 +224,11 @@ Result<std::vector<Member>> admit_ranks(std::vector<BoundSocket> sockets, const 
                                                 " are free; raise the hard limit (ulimit -Hn)");
   }
   for (const BoundSocket& socket : sockets) {
-    if (Status status = start_listening(socket); !status.is_ok()) return status;
+    if (Status status = start_listening(socket); !status.is_ok()) {
+      const bool is_taken = status.code() == StatusCode::kInvalidUsage;
+      return Status(status.code(),
+                    (is_taken ? "rank 0 seems to be there already: " : "") + status.message());
+    }
   }
   return Admission(std::move(sockets), setup, room - member_count).run();
 }

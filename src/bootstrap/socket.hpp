@@ -20,7 +20,7 @@ namespace polyrail::bootstrap {
 using Clock = std::chrono::steady_clock;
 
 // A socket that is bound but does not listen yet: the port is kept, callers are refused, and
-// another process of the same user may bind the address too as long as nobody listens.
+// another process may bind the address too as long as nobody listens.
 struct BoundSocket {
   FileDescriptor descriptor;
   Address address;  // with the port that the system chose, if it was asked to

@@ -68,40 +68,45 @@ double limit_us(const Topology& topology, const CollectiveSpec& spec) {
   if (spec.rank_count == 1) {
     return spec.is_in_place ? 0 : bytes * 1e6 / copy_rate(topology.host_of(0));
   }
-  // The ends between which bytes must move: hosts, or the ranks of the only host.
+  // The ends between which bytes must move: one rank of each host, or the ranks of the only host.
   const bool is_across = is_across_hosts(topology);
-  const bool has_local = !is_across && [&] {
-    for (const Rail& rail : topology.host_of(0).rails) {
-      if (is_host_local(rail.kind) && rail.plane >= 0) return true;
-    }
-    return false;
-  }();
+  std::vector<int> ends;
   std::vector<bool> is_seen(topology.hosts.size(), false);
+  for (int rank = 0; rank < spec.rank_count; ++rank) {
+    if (is_across && is_seen[topology.rank_hosts[rank]]) continue;
+    is_seen[topology.rank_hosts[rank]] = true;
+    ends.push_back(rank);
+  }
+  const auto leads_away = [&](const Rail& rail, int end) {
+    return std::any_of(ends.begin(), ends.end(), [&](int other) {
+      return other != end && topology.joins(rail.plane, end, other);
+    });
+  };
+  // Ranks of one host use network rails only if nothing nearer joins them.
+  const std::vector<Rail>& first_rails = topology.host_of(0).rails;
+  const bool is_local =
+      !is_across && std::any_of(first_rails.begin(), first_rails.end(), [&](const Rail& rail) {
+        return is_host_local(rail.kind) && leads_away(rail, 0);
+      });
   double least = std::numeric_limits<double>::infinity();
   double latency_us = std::numeric_limits<double>::infinity();
   double sum = 0;
-  int end_count = 0;
-  for (const int host : topology.rank_hosts) {
-    if (is_across && is_seen[host]) continue;
-    is_seen[host] = true;
+  for (const int end : ends) {
     double rate = 0;
-    for (const Rail& rail : topology.hosts[host].rails) {
-      if (rail.plane < 0 || is_host_local(rail.kind) != has_local) continue;
+    for (const Rail& rail : topology.host_of(end).rails) {
+      if (is_host_local(rail.kind) != is_local || !leads_away(rail, end)) continue;
       const RailCost cost(rail);
       rate += cost.bytes_per_s();
       latency_us = std::min(latency_us, cost.latency_us());
     }
     least = std::min(least, rate);
     sum += rate;
-    ++end_count;
   }
   if (!(least > 0)) return 0;
-  const double rate = std::min(least, sum / (2.0 * (end_count - 1)));
+  // Network rails belong to the host, not to each of its ranks.
+  if (!is_across && !is_local) sum = least;
+  const double rate = std::min(least, sum / (2.0 * static_cast<double>(ends.size() - 1)));
   return latency_us + bytes * 1e6 / rate;
-}
-
-std::string explain(const Plan& plan, const Topology&, const PlanOptions&) {
-  return plan.algorithm + "\n";
 }
 
 }  // namespace polyrail

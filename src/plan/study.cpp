@@ -12,53 +12,47 @@ namespace {
 // for its simplicity, and more chunks this much to replace fewer of the same algorithm.
 constexpr double kOtherAlgorithm = 0.98;
 constexpr double kMoreChunks = 0.995;
-// Candidates of more steps than this are not tried: their planning takes too long.
-constexpr double kMostSteps = 40000;
+// Planning must not take long: candidates of very many steps are not tried, and of those with many
+// only the ones whose rough estimate is near the best.
+constexpr double kMostSteps = 300000;
+constexpr double kManySteps = 3000;
+constexpr double kHopeless = 3;
 constexpr double kMostChunkedSteps = 10000;
 constexpr double kLeastChunkBytes = 16 * 1024;
 constexpr std::size_t kTriedWithChunks = 3;
 constexpr int kChunkWindow = 4;
+constexpr int kMixedRoutes = 4;
 
 class Studying {
  public:
-  Studying(const Topology& topology, const CollectiveSpec& spec, const PlanOptions& options)
-      : topology_(topology), spec_(spec), options_(options) {}
+  Studying(const Topology& topology, const CollectiveSpec& spec, const PlanOptions& options,
+           std::vector<NamedRoute> routes)
+      : topology_(topology),
+        spec_(spec),
+        options_(options),
+        routes_(std::move(routes)),
+        drafter_(topology, spec, options, routes_) {}
 
   Result<Study> run() {
-    Result<std::vector<NamedRoute>> routes = find_routes(topology_, spec_.bytes());
-    if (!routes.is_ok()) return routes.status();
-    study_.routes = std::move(routes).value();
-    find_hosts();
     if (options_.algorithm.empty()) {
-      try_all_algorithms();
+      draft_all();
     } else {
       Result<Algorithm> algorithm = parse_algorithm(options_.algorithm);
       if (!algorithm.is_ok()) return algorithm.status();
-      if (algorithm.value().levels != Algorithm::Levels::kOne && host_count_ < 2) {
+      if (algorithm.value().levels != Algorithm::Levels::kOne && drafter_.host_count() < 2) {
         return Status(StatusCode::kInvalidArgument,
                       "plan: " + options_.algorithm + " needs ranks on at least two hosts");
       }
-      try_algorithm(algorithm.value());
+      drafts_.push_back(drafter_.draft(algorithm.value()));
     }
+    try_drafts();
     try_chunks();
     choose();
+    study_.routes = routes_;
     return std::move(study_);
   }
 
  private:
-  void find_hosts() {
-    rank_counts_.assign(topology_.hosts.size(), 0);
-    for (const int host : topology_.rank_hosts) ++rank_counts_[host];
-    for (const int count : rank_counts_) {
-      host_count_ += count > 0 ? 1 : 0;
-      most_ranks_ = std::max(most_ranks_, count);
-      if (count > 0) least_ranks_ = least_ranks_ == 0 ? count : std::min(least_ranks_, count);
-    }
-    for (const NamedRoute& route : study_.routes) {
-      costs_.push_back(route_costs(topology_, route));
-    }
-  }
-
   // Generators that differ from one another among so many ranks or hosts, preferred first. In place
   // a result must not overtake the acknowledgement of what it replaces: that costs direct most.
   static std::vector<const GeneratorInfo*> generators_among(int member_count, bool is_in_place) {
@@ -75,132 +69,42 @@ class Studying {
     return infos;
   }
 
-  void try_all_algorithms() {
+  void draft_all() {
+    using Levels = Algorithm::Levels;
     for (const GeneratorInfo* info : generators_among(spec_.rank_count, spec_.is_in_place)) {
-      try_algorithm({Algorithm::Levels::kOne, info});
+      drafts_.push_back(drafter_.draft({Levels::kOne, info}));
     }
-    if (host_count_ < 2 || most_ranks_ < 2) return;
-    // What a host of several ranks takes across is a sum in scratch.
-    const bool is_in_place = spec_.is_in_place && least_ranks_ == 1;
-    for (const Algorithm::Levels levels : {Algorithm::Levels::kTwo, Algorithm::Levels::kLeaders}) {
-      for (const GeneratorInfo* info : generators_among(host_count_, is_in_place)) {
-        try_algorithm({levels, info});
+    if (drafter_.host_count() > 1 && drafter_.most_ranks() > 1) {
+      // What a host of several ranks takes across is a sum in scratch.
+      const bool is_in_place = spec_.is_in_place && drafter_.least_ranks() == 1;
+      for (const Levels levels : {Levels::kTwo, Levels::kLeaders}) {
+        for (const GeneratorInfo* info : generators_among(drafter_.host_count(), is_in_place)) {
+          drafts_.push_back(drafter_.draft({levels, info}));
+        }
       }
     }
+    if (drafter_.host_count() > 2 && has_partial_planes(topology_)) {
+      drafts_.push_back(drafter_.draft_mixed(kMixedRoutes));
+    }
   }
 
-  // About how many steps the plan would have.
-  double estimated_steps(const Algorithm& algorithm, int chunk_count) const {
-    const bool is_flat = algorithm.levels == Algorithm::Levels::kOne;
-    const int n = is_flat ? spec_.rank_count : host_count_;
-    double messages = 0;
-    for (const CostShape::Load& load : algorithm.generator->cost_shape(n).loads) {
-      messages += load.message_count;
+  void try_drafts() {
+    double best_us = 0;
+    for (const Draft& draft : drafts_) {
+      if (draft.estimate_us <= 0) continue;
+      best_us = best_us > 0 ? std::min(best_us, draft.estimate_us) : draft.estimate_us;
     }
-    double per_chunk = messages * n * 3;
-    if (algorithm.levels == Algorithm::Levels::kTwo) per_chunk *= most_ranks_;
-    if (!is_flat) per_chunk += 5.0 * spec_.rank_count * most_ranks_;
-    return per_chunk * chunk_count * static_cast<double>(study_.routes.size());
-  }
-
-  void try_algorithm(const Algorithm& algorithm) {
-    if (estimated_steps(algorithm, 1) > kMostSteps && options_.algorithm.empty()) {
-      study_.left_out.push_back(algorithm.name() + ": too many steps for so many ranks");
-      return;
-    }
-    Candidate candidate;
-    Recipe& recipe = candidate.recipe;
-    recipe.algorithm = algorithm;
-    recipe.hosts = topology_.rank_hosts;
-    recipe.ranks = member_order(algorithm);
-    const std::vector<Range> ranges = split_over_routes(algorithm, candidate.verdicts);
-    for (std::size_t r = 0; r < study_.routes.size(); ++r) {
-      if (ranges[r].bytes == 0) continue;
-      const NamedRoute& route = study_.routes[r];
-      recipe.strands.push_back(
-          {route.plane, ranges[r], route.route, weights(algorithm, costs_[r])});
-    }
-    add(std::move(candidate));
-  }
-
-  // Ranks of a host stay together, so that few hops cross hosts. A tree has its slow hosts last,
-  // where they are leaves.
-  std::vector<int> member_order(const Algorithm& algorithm) const {
-    std::vector<int> ranks(spec_.rank_count);
-    std::iota(ranks.begin(), ranks.end(), 0);
-    const auto rate = [&](int rank) {
-      double sum = 0;
-      for (const std::vector<RailCost>& costs : costs_) sum += costs[rank].bytes_per_s();
-      return sum;
-    };
-    const bool is_by_rate = algorithm.generator->wants_mirror;
-    std::stable_sort(ranks.begin(), ranks.end(), [&](int a, int b) {
-      if (is_by_rate && rate(a) != rate(b)) return rate(a) > rate(b);
-      return topology_.rank_hosts[a] < topology_.rank_hosts[b];
-    });
-    return ranks;
-  }
-
-  // What the members of the part that crosses hosts pay; one for each host if there are levels.
-  std::vector<RailCost> crossing_costs(const Algorithm& algorithm,
-                                       const std::vector<RailCost>& costs) const {
-    if (algorithm.levels == Algorithm::Levels::kOne) return costs;
-    std::vector<RailCost> by_host;
-    std::vector<bool> is_seen(topology_.hosts.size(), false);
-    for (int rank = 0; rank < spec_.rank_count; ++rank) {
-      const int host = topology_.rank_hosts[rank];
-      if (!is_seen[host]) by_host.push_back(costs[rank]);
-      is_seen[host] = true;
-    }
-    return by_host;
-  }
-
-  std::vector<Range> split_over_routes(const Algorithm& algorithm,
-                                       std::vector<Split::Verdict>& verdicts) const {
-    const Range whole{0, spec_.bytes()};
-    const std::uint64_t element = size_bytes(spec_.type);
-    verdicts.assign(study_.routes.size(), Split::Verdict::kUsed);
-    if (spec_.bytes() == 0) return std::vector<Range>(study_.routes.size());
-    if (!options_.split_by_measurement) {
-      return cut_evenly(whole, static_cast<int>(study_.routes.size()), element);
-    }
-    std::vector<CostCurve> curves;
-    double extra_rail_us = 0;
-    for (const std::vector<RailCost>& costs : costs_) {
-      const std::vector<RailCost> crossing = crossing_costs(algorithm, costs);
-      curves.push_back(generator_curve(*algorithm.generator, crossing));
-      // All its messages are to be posted and taken in once more.
-      double messages = 0;
-      for (const CostShape::Load& load :
-           algorithm.generator->cost_shape(static_cast<int>(crossing.size())).loads) {
-        messages += load.message_count;
+    for (Draft& draft : drafts_) {
+      const std::string name = draft.recipe.algorithm.name();
+      const double steps = drafter_.step_count(draft.recipe, 1);
+      if (drafts_.size() > 1 && steps > kMostSteps) {
+        study_.left_out.push_back(name + ": too many steps for so many ranks");
+      } else if (steps > kManySteps && draft.estimate_us > kHopeless * best_us) {
+        study_.left_out.push_back(name + ": far too slow by a rough estimate");
+      } else {
+        add({std::move(draft.recipe), 0, 0, std::move(draft.verdicts)});
       }
-      extra_rail_us = std::max(extra_rail_us, 2 * messages * costs.front().message_us());
     }
-    Split shares = split(curves, spec_.bytes(), extra_rail_us);
-    verdicts = std::move(shares.verdicts);
-    return cut_by_weight(whole, shares.bytes, element);
-  }
-
-  std::vector<double> weights(const Algorithm& algorithm,
-                              const std::vector<RailCost>& costs) const {
-    if (!algorithm.generator->wants_weights || !options_.split_by_measurement) return {};
-    if (algorithm.levels == Algorithm::Levels::kOne && most_ranks_ > 1) return {};
-    std::vector<double> rates;
-    for (const RailCost& cost : crossing_costs(algorithm, costs)) {
-      rates.push_back(cost.bytes_per_s());
-    }
-    const std::vector<double> by_host = fitting_weights(rates);
-    if (by_host.empty()) return {};
-    // Hosts are numbered by their first rank; a host's ranks share its weight.
-    std::vector<double> weights;
-    std::vector<int> places(topology_.hosts.size(), -1);
-    int place_count = 0;
-    for (const int host : topology_.rank_hosts) {
-      if (places[host] < 0) places[host] = place_count++;
-      weights.push_back(by_host[places[host]] / rank_counts_[host]);
-    }
-    return weights;
   }
 
   void add(Candidate candidate) {
@@ -211,33 +115,32 @@ class Studying {
     study_.candidates.push_back(std::move(candidate));
   }
 
-  // The most promising algorithms once more, with chunks that overlap their hops.
+  // The most promising candidates once more, with chunks that overlap their hops.
   void try_chunks() {
     std::vector<std::size_t> promising(study_.candidates.size());
     std::iota(promising.begin(), promising.end(), std::size_t{0});
     std::stable_sort(promising.begin(), promising.end(), [&](std::size_t a, std::size_t b) {
-      return study_.candidates[a].predicted_us < study_.candidates[b].predicted_us;
+      return predicted_us(a) < predicted_us(b);
     });
     promising.resize(std::min(promising.size(), kTriedWithChunks));
     for (const std::size_t p : promising) try_chunks_of(Candidate(study_.candidates[p]));
   }
 
-  void try_chunks_of(const Candidate& whole) {
+  void try_chunks_of(Candidate candidate) {
     auto least = static_cast<double>(spec_.bytes());
     bool is_unequal = false;
-    for (const Strand& strand : whole.recipe.strands) {
+    for (const Strand& strand : candidate.recipe.strands) {
       least = std::min(least, static_cast<double>(strand.range.bytes));
       if (!strand.weights.empty()) is_unequal = true;
     }
-    Candidate chunked = whole;
-    double best_us = whole.predicted_us;
+    double best_us = candidate.predicted_us;
     for (int chunk_count = 2; chunk_count <= (is_unequal ? 64 : 16); chunk_count *= 2) {
       if (least / (chunk_count * spec_.rank_count) < kLeastChunkBytes) break;
-      if (estimated_steps(chunked.recipe.algorithm, chunk_count) > kMostChunkedSteps) break;
-      chunked.recipe.chunk_count = chunk_count;
+      if (drafter_.step_count(candidate.recipe, chunk_count) > kMostChunkedSteps) break;
+      candidate.recipe.chunk_count = chunk_count;
       // Unequal hosts are at different chunks at a time, and must wait for one another.
-      chunked.recipe.window = is_unequal && chunk_count > kChunkWindow ? kChunkWindow : 0;
-      add(chunked);
+      candidate.recipe.window = is_unequal && chunk_count > kChunkWindow ? kChunkWindow : 0;
+      add(candidate);
       const double us = study_.candidates.back().predicted_us;
       if (us > best_us * kMoreChunks && !is_unequal) break;
       best_us = std::min(best_us, us);
@@ -275,19 +178,19 @@ class Studying {
   const Topology& topology_;
   const CollectiveSpec& spec_;
   const PlanOptions& options_;
+  std::vector<NamedRoute> routes_;
+  Drafter drafter_;
+  std::vector<Draft> drafts_;
   Study study_;
-  std::vector<int> rank_counts_;              // by host
-  int host_count_ = 0;                        // with ranks
-  int most_ranks_ = 0;                        // on one host
-  int least_ranks_ = 0;                       // on one that has any
-  std::vector<std::vector<RailCost>> costs_;  // by route and rank
 };
 
 }  // namespace
 
 Result<Study> study(const Topology& topology, const CollectiveSpec& spec,
                     const PlanOptions& options) {
-  return Studying(topology, spec, options).run();
+  Result<std::vector<NamedRoute>> routes = find_routes(topology, spec.bytes());
+  if (!routes.is_ok()) return routes.status();
+  return Studying(topology, spec, options, std::move(routes).value()).run();
 }
 
 }  // namespace polyrail

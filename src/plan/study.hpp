@@ -7,10 +7,7 @@
 
 #include <polyrail/status.hpp>
 
-#include "src/plan/compose.hpp"
-#include "src/plan/planner.hpp"
-#include "src/plan/routes.hpp"
-#include "src/plan/split.hpp"
+#include "src/plan/draft.hpp"
 
 namespace polyrail {
 

@@ -130,19 +130,27 @@ bool TcpEndpoint::has_lost_socket() const {
   });
 }
 
-Status TcpEndpoint::failure() const {
-  const Status closed(StatusCode::kRemoteError, "the peer closed the socket");
+bool TcpEndpoint::can_go_on() const {
   bool is_over = !sockets_.empty();
   for (const auto& socket : sockets_) {
     const IncomingFrames& incoming = socket->incoming;
-    const int error_number = socket->outgoing.error_number();
-    if (error_number != 0 && !incoming.is_readable()) return system_error("send", error_number);
-    if (!incoming.failure().is_ok()) return incoming.failure();
+    if (socket->outgoing.error_number() != 0 && !incoming.is_readable()) return false;
+    if (!incoming.failure().is_ok()) return false;
     // A peer that leaves closes its sockets one after the other.
     is_over &= incoming.is_over();
-    if (incoming.is_stalled() && incoming.is_over()) return closed;
+    if (incoming.is_stalled() && incoming.is_over()) return false;
   }
-  return is_over ? closed : ok();
+  return !is_over;
+}
+
+Status TcpEndpoint::failure() const {
+  for (const auto& socket : sockets_) {
+    if (const int number = socket->outgoing.error_number(); number != 0) {
+      return system_error("send", number);
+    }
+    if (!socket->incoming.failure().is_ok()) return socket->incoming.failure();
+  }
+  return {StatusCode::kRemoteError, "the peer closed the socket"};
 }
 
 void TcpEndpoint::end() {

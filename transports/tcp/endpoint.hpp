@@ -54,7 +54,8 @@ class TcpEndpoint final : public Endpoint {
   // Puts itself on the roster if it needs attention.
   void ask_for_attention();
   void leave_attended() { is_attended_ = false; }
-  // Why the endpoint cannot go on; kOk while it can.
+  // False when a socket has failed or the peer has left: then failure() says why.
+  bool can_go_on() const;
   Status failure() const;
   // Closes the sockets and forgets what was queued.
   void end();

@@ -30,6 +30,7 @@ Posted OutgoingFrames::put(const SliceHeader& header, const std::byte* source, s
   if (is_buffered && header.bytes != 0) {
     std::memcpy(head + kSliceHeadBytes, source, header.bytes);
   }
+  ++posted_count_;
   commit({.head = head,
           .head_bytes = static_cast<std::uint32_t>(head_bytes),
           .source_bytes = is_buffered ? 0 : header.bytes,
@@ -224,7 +225,7 @@ bool OutgoingFrames::accept_acknowledgement(std::uint32_t taken_count, bool was_
   const std::uint32_t fresh = taken_count - static_cast<std::uint32_t>(acknowledged_to_);
   if (fresh > written_count_ - acknowledged_to_) return false;
   acknowledged_to_ += fresh;
-  if (was_stalled) stalled_to_ = written_count_;
+  if (was_stalled) stalled_to_ = posted_count_;
   return true;
 }
 

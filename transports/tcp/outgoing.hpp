@@ -112,10 +112,11 @@ class OutgoingFrames {
   std::uint64_t retained_end_ = 0;
 
   // Slices of ours, counted from the first.
+  std::uint64_t posted_count_ = 0;
   std::uint64_t written_count_ = 0;       // completely written
   std::uint64_t acknowledged_count_ = 0;  // told to the sink
   std::uint64_t acknowledged_to_ = 0;     // known to be taken in by the peer
-  std::uint64_t stalled_to_ = 0;          // slices below this were under way behind a stall
+  std::uint64_t stalled_to_ = 0;          // slices below this were posted behind a stall
 
   // Slices of the peer.
   std::uint32_t taken_count_ = 0;

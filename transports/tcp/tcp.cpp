@@ -179,8 +179,8 @@ bool TcpTransport::visit_attended(Sink& sink) {
 bool TcpTransport::visit(TcpEndpoint& endpoint, Sink& sink, bool looks) {
   if (endpoint.state() != EndpointState::kUp) return false;
   const bool has_moved = endpoint.progress(sink, looks);
-  if (Status why = endpoint.failure(); !why.is_ok()) [[unlikely]] {
-    take_down(endpoint, why, sink);
+  if (!endpoint.can_go_on()) [[unlikely]] {
+    take_down(endpoint, endpoint.failure(), sink);
     return true;
   }
   for (auto& socket : endpoint.sockets()) {
@@ -303,7 +303,10 @@ bool TcpTransport::prepare_sleep() {
         } else {
           socket->outgoing.flush_acknowledgements();
         }
-        if (socket->incoming.is_readable() || !endpoint->failure().is_ok()) return false;
+      }
+      if (!endpoint->can_go_on()) return false;
+      for (auto& socket : endpoint->sockets()) {
+        if (socket->incoming.is_readable()) return false;
         if (socket->incoming.is_waiting() && !socket->is_muted) set_muted(*socket, true);
       }
     }

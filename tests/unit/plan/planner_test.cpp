@@ -185,6 +185,20 @@ TEST(Planner, ReachesNearlyTheLimitOfUnequalHosts) {
   }
 }
 
+TEST(Planner, PlansForManyRanks) {
+  for (const char* line : {"64 hosts, rails 10gbit+10gbit 10us",
+                           "16 hosts x 8 ranks, rails 10gbit 10us, shm 8GBps 300ns"}) {
+    for (const std::uint64_t bytes : {std::uint64_t{8}, 64 * kMiB}) {
+      const Topology topology = topology_of(line);
+      const Plan plan = make_plan(topology, spec_of(topology, bytes), {}).value();
+      EXPECT_TRUE(check_shape(plan).is_ok());
+      EXPECT_TRUE(check_values(plan).is_ok()) << check_values(plan).message();
+      if (bytes < kMiB) continue;
+      EXPECT_LE(plan.predicted_us, 1.1 * plan.limit_us) << plan.algorithm;
+    }
+  }
+}
+
 TEST(Planner, MakesTheSamePlanEachTime) {
   for (const std::uint64_t bytes : {8 * kKiB, 4 * kMiB}) {
     const char* line = "4 hosts x 2 ranks, rails 1gbit+1gbit 20us, shm 8GBps";
@@ -230,6 +244,18 @@ TEST(Planner, FindsAWayWhereNoPlaneJoinsAll) {
   ASSERT_TRUE(plan.is_ok()) << plan.status().message();
   EXPECT_TRUE(check(plan.value()).is_ok());
   EXPECT_EQ(planes(plan.value()), (std::vector<int>{0, 1, 2}));
+}
+
+// Hosts 0 and 1 have two rails, host 2 only one. Over the plane that joins all three they would get
+// 3/4 of a rail's rate; the limit is the whole of host 2's.
+TEST(Planner, UsesPlanesThatJoinOnlySomeHosts) {
+  Topology topology = topology_of("3 hosts, rails 1gbit+1gbit 20us");
+  std::erase_if(topology.hosts[2].rails, [](const Rail& rail) { return rail.plane == 1; });
+  const CollectiveSpec spec = spec_of(topology, 64 * kMiB);
+  const Plan plan = make_plan(topology, spec, {}).value();
+  EXPECT_TRUE(check(plan).is_ok()) << check(plan).message();
+  EXPECT_EQ(planes(plan), (std::vector<int>{0, 1}));
+  EXPECT_LE(plan.predicted_us, 1.06 * plan.limit_us) << plan.algorithm;
 }
 
 TEST(Planner, NamesRanksThatShareNoRail) {
