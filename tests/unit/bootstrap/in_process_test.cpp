@@ -66,8 +66,8 @@ TEST(JoinInProcess, NamesTheMissingRanksAtTheDeadline) {
   on_threads(present, [](Bootstrap& bootstrap) {
     const Status status = bootstrap.all_gather("rails", "x").status();
     EXPECT_EQ(status.code(), StatusCode::kTimeout);
-    EXPECT_THAT(status.message(),
-                AllOf(HasSubstr("phase 'rails'"), HasSubstr("ranks 1 and 3 "), HasSubstr("1000 ms")));
+    EXPECT_THAT(status.message(), AllOf(HasSubstr("phase 'rails'"), HasSubstr("ranks 1 and 3 "),
+                                        HasSubstr("1000 ms")));
   });
   // The group stays failed, also for those who come late.
   EXPECT_EQ(ranks[1]->all_gather("rails", "x").status().code(), StatusCode::kTimeout);
