@@ -85,11 +85,16 @@ class Tree {
         widths[c] = std::max(widths[c], topo::character_count(item.row[c]));
       }
     }
+    // Below a node the branch is longer; names make up for it, so that columns stay in line.
+    constexpr std::size_t kBranch = 3;
+    const bool has_nodes =
+        std::any_of(items.begin(), items.end(), [](const Item& item) { return item.numa >= 0; });
     for (Item& item : items) {
       if (!item.is_rail) continue;
       for (std::size_t c = 0; c < widths.size(); ++c) {
+        const std::size_t spare = c == 0 && has_nodes && item.numa < 0 ? kBranch : 0;
         item.text += item.row[c];
-        item.text.append(widths[c] - topo::character_count(item.row[c]) + 2, ' ');
+        item.text.append(widths[c] + spare - topo::character_count(item.row[c]) + 2, ' ');
       }
       item.text.erase(item.text.find_last_not_of(' ') + 1);
     }

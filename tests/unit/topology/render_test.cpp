@@ -65,8 +65,8 @@ epoch 3
             "│  │  └─ rail0  tcp    plane 0  1 Gbit/s    25 us   measured  eth0 10.0.0.1\n"
             "│  ├─ NUMA node 1\n"
             "│  │  └─ eth1   tcp    plane 1  500 Mbit/s  25 us   nominal\n"
-            "│  ├─ shm    shm    plane 2  10 GB/s     300 ns  nominal\n"
-            "│  └─ new    verbs  plane ?  -           -\n"
+            "│  ├─ shm       shm    plane 2  10 GB/s     300 ns  nominal\n"
+            "│  └─ new       verbs  plane ?  -           -\n"
             "└─ h1: rank 2\n");
 }
 
