@@ -214,16 +214,15 @@ class Explanation {
       if (study_.routes[r].plane != plane) continue;
       switch (chosen.verdicts[r]) {
         case Split::Verdict::kUsed:
-          return "left out: its share is less than can be cut off";
+          return "left out: its share is too small";
         case Split::Verdict::kTooLate:
-          return "left out: by its latency the others are done";
+          return "left out: its latency is too long";
         case Split::Verdict::kNoGain:
-          return "left out: its share saves less than one more message costs";
+          return "left out: saves less than it costs";
       }
     }
-    return is_across_hosts(topology_)
-               ? "not used: it does not join all hosts"
-               : "not used: it does not join all ranks, or others are nearer";
+    return is_across_hosts(topology_) ? "not used: does not join all hosts"
+                                      : "not used: others are nearer";
   }
 
   void add_rails() {

@@ -134,7 +134,10 @@ bool TcpEndpoint::can_go_on() const {
   bool is_over = !sockets_.empty();
   for (const auto& socket : sockets_) {
     const IncomingFrames& incoming = socket->incoming;
-    if (socket->outgoing.error_number() != 0 && !incoming.is_readable()) return false;
+    // A socket that the peer has ended takes no more acknowledgements; the others may still bring
+    // what it was sent.
+    const bool is_broken = socket->outgoing.error_number() != 0 && !incoming.is_over();
+    if (is_broken && !incoming.is_readable()) return false;
     if (!incoming.failure().is_ok()) return false;
     // A peer that leaves closes its sockets one after the other.
     is_over &= incoming.is_over();
