@@ -268,9 +268,11 @@ class Explanation {
   }
 
   void add_limit() {
-    text_ += "Limit: no plan is faster than " + readable_time(plan_.limit_us) +
-             " by the rates of the rails: each host must send its own bytes once, all together\n"
-             "  2(N-1) times the bytes for N hosts, and the last byte arrives a latency later\n";
+    text_ +=
+        "Limit: no plan is faster than " + readable_time(plan_.limit_us) +
+        " by the rates of the rails: each host must\n"
+        "  send its own bytes once, all together 2(N-1) times the bytes for N hosts, and the last\n"
+        "  byte arrives a latency later\n";
   }
 
   const Plan& plan_;
