@@ -214,15 +214,15 @@ class Explanation {
       if (study_.routes[r].plane != plane) continue;
       switch (chosen.verdicts[r]) {
         case Split::Verdict::kUsed:
-          return "left out: its share is too small";
+          return "left out: too small";
         case Split::Verdict::kTooLate:
-          return "left out: its latency is too long";
+          return "left out: too late";
         case Split::Verdict::kNoGain:
-          return "left out: saves less than it costs";
+          return "left out: no gain";
       }
     }
-    return is_across_hosts(topology_) ? "not used: does not join all hosts"
-                                      : "not used: others are nearer";
+    return is_across_hosts(topology_) ? "not on all hosts"
+                                      : "others are nearer";
   }
 
   void add_rails() {

@@ -32,9 +32,9 @@ TEST(Explain, ShowsCandidatesSharesBottleneckAndLimit) {
 
 TEST(Explain, SaysWhyARailIsLeftOut) {
   EXPECT_THAT(explained("2 hosts, rails 10gbit 10us 1gbit 500us", 64 << 10),
-              HasSubstr("left out: its latency is too long"));
+              HasSubstr("left out: too late"));
   EXPECT_THAT(explained("2 hosts, rails 1gbit+25mbit 20us", 8),
-              HasSubstr("left out: saves less than it costs"));
+              HasSubstr("left out: no gain"));
 }
 
 TEST(Explain, SaysThatLatencyRulesSmallMessages) {
