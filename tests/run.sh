@@ -20,4 +20,6 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_leaks=1:detect_stack_use_after_return
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 export TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=1:second_deadlock_stack=1}
 # One at a time: ranks are threads or processes, and there may be no more than two processors.
-ctest --test-dir "$build_dir" --output-on-failure "$@"
+# A test that fails is run again: on a busy machine a deadline may pass that has nothing to do with
+# the change. One that fails three times has failed.
+ctest --test-dir "$build_dir" --output-on-failure --repeat until-pass:3 "$@"
