@@ -1,64 +1,25 @@
 // What only the shm transport promises, within one process; the rest is in the conformance suite.
 #include <gtest/gtest.h>
 
-#include <cstring>
-#include <filesystem>
-#include <fstream>
+#include <numeric>
 #include <thread>
 
 #include <polyrail/communicator.hpp>
 
-#include "tests/support/rank_harness.hpp"
+#include "tests/transport/shm_support.hpp"
 #include "transports/shm/shm.hpp"
 
 namespace polyrail {
 namespace {
 
+using testing::expect_payload;
+using testing::Leftovers;
 using testing::open_builtin;
+using testing::Payload;
 using testing::RankHarness;
 using testing::RecordingSink;
+using testing::Source;
 using Kind = RecordingSink::Kind;
-
-std::byte pattern(std::size_t i) {
-  return static_cast<std::byte>(i * 31 + (i >> 8) * 7 + (i >> 16));
-}
-
-// Where a payload lies at its sender; decides how the transport moves it.
-enum class Source { kOrdinary, kShared };
-
-struct Payload {
-  Payload(Source kind, std::size_t bytes) : kind_(kind) {
-    if (kind == Source::kShared) {
-      auto memory = mem_alloc(bytes + kShift);
-      EXPECT_TRUE(memory.is_ok()) << memory.status().message();
-      block_ = memory.value();
-    } else {
-      block_ = std::malloc(bytes + kShift);
-    }
-    for (std::size_t i = 0; i < bytes; ++i) data()[i] = pattern(i);
-  }
-  ~Payload() {
-    if (kind_ == Source::kShared) {
-      EXPECT_TRUE(mem_free(block_).is_ok());
-    } else {
-      std::free(block_);
-    }
-  }
-  Payload(const Payload&) = delete;
-  Payload& operator=(const Payload&) = delete;
-  std::byte* data() { return static_cast<std::byte*>(block_) + kShift; }
-
- private:
-  static constexpr std::size_t kShift = 8;  // not aligned to lines
-  Source kind_;
-  void* block_ = nullptr;
-};
-
-void expect_pattern(const std::vector<std::byte>& target) {
-  for (std::size_t i = 0; i < target.size(); ++i) {
-    ASSERT_EQ(target[i], pattern(i)) << "at byte " << i << " of " << target.size();
-  }
-}
 
 class ShmSizes : public ::testing::TestWithParam<Source> {};
 
@@ -82,7 +43,7 @@ TEST_P(ShmSizes, CarriesEverySizeIntoItsPlaceAndAsAStream) {
       const auto before = ranks[0].sink.count(Kind::kAcknowledged);
       ranks.progress_until([&] { return ranks[0].sink.count(Kind::kAcknowledged) > before; });
       EXPECT_EQ(ranks[0].sink.events().back().cookie, bytes);
-      expect_pattern(target);
+      expect_payload(target);
     }
     ranks.expect_no_breaches();
   }
@@ -120,12 +81,77 @@ TEST(Shm, MovesBothDirectionsAtOnceBetweenThreads) {
              own.sink.count(Kind::kAcknowledged) == kSlices;
     });
     target.resize(kBytes - (kSlices - 1));
-    expect_pattern(target);
+    expect_payload(target);
   };
   std::thread other([&] { play(1); });
   play(0);
   other.join();
   ranks.expect_no_breaches();
+}
+
+TEST(Shm, StreamsLargePartsOfSharedMemoryWithoutACopy) {
+  RankHarness ranks(open_builtin("shm"), 2);
+  ranks.connect_until_up();
+  constexpr std::uint32_t kBytes = 1'000'000;
+  Payload source(Source::kShared, kBytes);
+  std::vector<std::byte> target(kBytes);
+  ranks[1].sink.decide = [&](Endpoint&, const SliceHeader&) {
+    return Landing{Landing::How::kStream, target.data()};
+  };
+  SliceHeader header;
+  header.bytes = kBytes;
+  ASSERT_EQ(ranks[0].endpoints[1]->put(header, source.data(), 5), Posted::kPosted);
+  // The first part has been read, the rest has not: what is written there now is what arrives.
+  ASSERT_TRUE(ranks[1].progress());
+  ASSERT_EQ(ranks[1].sink.count(Kind::kArrived), 0u);
+  source.data()[kBytes - 1] ^= std::byte{0xff};
+  ranks.progress_until([&] { return ranks[0].sink.count(Kind::kAcknowledged) == 1; });
+  target.back() ^= std::byte{0xff};
+  expect_payload(target);
+}
+
+TEST(Shm, TellsBlocksApartThatTookTheSamePlaceOneAfterTheOther) {
+  RankHarness ranks(open_builtin("shm"), 2);
+  ranks.connect_until_up();
+  constexpr std::uint32_t kBytes = 20'000;
+  std::vector<std::byte> target(kBytes);
+  ranks[1].sink.decide = [&](Endpoint&, const SliceHeader&) {
+    return Landing{Landing::How::kInto, target.data()};
+  };
+  for (unsigned round = 0; round < 200; ++round) {  // more than a receiver keeps mapped
+    Payload source(Source::kShared, kBytes, round);
+    SliceHeader header;
+    header.bytes = kBytes;
+    ASSERT_EQ(ranks[0].endpoints[1]->put(header, source.data(), round), Posted::kPosted);
+    ranks.progress_until([&] { return ranks[0].sink.count(Kind::kAcknowledged) == round + 1; });
+    expect_payload(target, round);
+  }
+}
+
+TEST(Shm, IsBusyWhileTheRingIsFull) {
+  RankHarness ranks(open_builtin("shm"), 2);
+  ranks.connect_until_up();
+  std::uint32_t taken = 0;
+  while (ranks[0].endpoints[1]->put(SliceHeader(), nullptr, taken) == Posted::kBuffered) ++taken;
+  EXPECT_GE(taken, 64u);
+  EXPECT_EQ(ranks[0].endpoints[1]->send_control({}), Posted::kBusy);
+  ranks.progress_until([&] { return ranks[0].sink.count(Kind::kAcknowledged) == taken; });
+  EXPECT_EQ(ranks[0].endpoints[1]->put(SliceHeader(), nullptr, taken), Posted::kBuffered);
+}
+
+TEST(Shm, LeavesNothingBehind) {
+  const Leftovers before = Leftovers::now();
+  for (int round = 0; round < 3; ++round) {
+    RankHarness ranks(open_builtin("shm"), 3);
+    ranks.connect_until_up();
+    Payload source(Source::kShared, 100'000);
+    SliceHeader header;
+    header.bytes = 100'000;
+    ASSERT_EQ(ranks[0].endpoints[2]->put(header, source.data(), 0), Posted::kPosted);
+    ranks.progress_until([&] { return ranks[0].sink.count(Kind::kAcknowledged) == 1; });
+    EXPECT_NE(Leftovers::now(), before);
+  }
+  EXPECT_EQ(Leftovers::now(), before);
 }
 
 TEST(Shm, RefusesAPeerWithAnotherKey) {
@@ -146,13 +172,33 @@ TEST(Shm, RefusesAPeerWithAnotherKey) {
   EXPECT_NE(ranks[0].sink.events().front().text.find("proof"), std::string::npos);
 }
 
-TEST(Shm, TellsAPeerOnAnotherHost) {
+// Rank 0 is told the address of rank 1 with one byte changed, at an offset within shm::Address.
+void expect_down_after_change(std::size_t place, const std::string& reason) {
   RankHarness ranks(open_builtin("shm"), 2);
   std::string address = ranks[1].transport->address();
-  address[8] = address[8] == '0' ? '1' : '0';  // first digit of the boot id
+  address[place] = static_cast<char>(address[place] ^ 1);
   ASSERT_TRUE(ranks[0].transport->connect(1, address).is_ok());
-  ranks.progress_until([&] { return ranks[0].sink.count(Kind::kDown) == 1; });
-  EXPECT_NE(ranks[0].sink.events().front().text.find("another host"), std::string::npos);
+  ranks[0].run_asleep([&] { return ranks[0].sink.count(Kind::kDown) == 1; });
+  EXPECT_NE(ranks[0].sink.events().front().text.find(reason), std::string::npos)
+      << ranks[0].sink.events().front().text;
+}
+
+TEST(Shm, TellsAPeerOnAnotherHost) {
+  expect_down_after_change(8, "another host");
+}
+
+TEST(Shm, TellsAPeerInAnotherContainer) {
+  expect_down_after_change(16, "another container");
+}
+
+TEST(Shm, RefusesAnAddressOfNonsense) {
+  RankHarness ranks(open_builtin("shm"), 2);
+  EXPECT_FALSE(ranks[0].transport->connect(1, "").is_ok());
+  EXPECT_FALSE(ranks[0].transport->connect(1, std::string(72, 'x')).is_ok());
+  EXPECT_FALSE(ranks[0].transport->connect(2, ranks[1].transport->address()).is_ok());
+  std::string address = ranks[1].transport->address();
+  address.resize(address.size() - 1);
+  EXPECT_FALSE(ranks[0].transport->connect(1, address).is_ok());
 }
 
 }  // namespace

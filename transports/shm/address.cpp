@@ -5,17 +5,13 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
+#include <filesystem>
+#include <string>
+#include <system_error>
+
+#include "src/base/host_identity.hpp"
 
 namespace polyrail::shm {
-namespace {
-
-std::string text_of(const std::array<char, 40>& boot_id) {
-  return {boot_id.data(), ::strnlen(boot_id.data(), boot_id.size())};
-}
-
-}  // namespace
-
 std::string Address::to_bytes() const {
   return std::string(bytes_of(*this));
 }
@@ -38,28 +34,26 @@ Result<Address> Address::from_bytes(std::string_view bytes) {
 }
 
 Result<Address> own_address() {
-  constexpr const char* kBootId = "/proc/sys/kernel/random/boot_id";
   constexpr const char* kNamespace = "/proc/self/ns/pid";
   Address address;
-  std::string boot_id;
-  if (!std::getline(std::ifstream(kBootId), boot_id) || boot_id.size() > address.boot_id.size()) {
-    return Status(StatusCode::kSystemError, std::string("cannot read ") + kBootId);
-  }
-  std::memcpy(address.boot_id.data(), boot_id.data(), boot_id.size());
   struct stat pid_namespace {};
   if (::stat(kNamespace, &pid_namespace) != 0) {
     return Status(StatusCode::kSystemError,
                   std::string("look at ") + kNamespace + ": " + std::strerror(errno));
   }
+  std::error_code error;
+  if (std::filesystem::read_symlink("/proc/self", error) != std::to_string(::getpid())) {
+    return Status(StatusCode::kSystemError, "/proc shows the processes of another container");
+  }
+  address.host = checksum({host_identity()});
   address.pid_namespace = pid_namespace.st_ino;
   address.pid = ::getpid();
   return address;
 }
 
 Status is_reachable(const Address& own, const Address& peer) {
-  if (own.boot_id != peer.boot_id) {
-    return {StatusCode::kRemoteError, "it runs on another host (boot id " + text_of(peer.boot_id) +
-                                          ", here " + text_of(own.boot_id) + ")"};
+  if (own.host != peer.host) {
+    return {StatusCode::kRemoteError, "it runs on another host"};
   }
   if (own.pid_namespace != peer.pid_namespace) {
     return {StatusCode::kRemoteError, "it runs in another container (pid namespace " +

@@ -16,7 +16,7 @@ namespace polyrail::shm {
 // Trivially copyable; travels as it is.
 struct Address {
   std::array<char, 8> magic{'p', 'r', '-', 's', 'h', 'm', '\0', '\1'};  // the last is the version
-  std::array<char, 40> boot_id{};                                       // of the running kernel
+  std::uint64_t host = 0;           // a checksum of host_identity()
   std::uint64_t pid_namespace = 0;  // in which `pid` means something
   std::int32_t pid = 0;
   std::int32_t outbox = -1;         // descriptor of the memory file of all its directions
@@ -27,7 +27,7 @@ struct Address {
   std::string to_bytes() const;
   static Result<Address> from_bytes(std::string_view bytes);
 };
-static_assert(sizeof(Address) == 104);
+static_assert(sizeof(Address) == 72);
 
 // An address with what identifies this process; descriptors, sizes and nonce are the caller's.
 Result<Address> own_address();
