@@ -35,8 +35,8 @@ ShmEndpoint::ShmEndpoint(Home& home, int peer, const Address& address, Clock::ti
   if (failure_.is_ok()) failure_ = make_own();  // first: so the peer can be told of a failure
   if (failure_.is_ok()) failure_ = open_peer();
   if (!failure_.is_ok()) return;
-  sender_.emplace(*own_, home_.address.staging_bytes);
-  receiver_.emplace(*theirs_, address_.staging_bytes, PeerBlocks(address_.pid));
+  sender_.emplace(*own_, home_.address.staging_bytes, crossing_);
+  receiver_.emplace(*theirs_, address_.staging_bytes, crossing_, PeerBlocks(address_.pid));
   own_->proof = proof_of(home_.rank, peer, home_.address, address_);
   own_->is_ready.store(1);
 }
@@ -153,7 +153,10 @@ bool ShmEndpoint::progress(Sink& sink, bool is_thorough) {
   // Looked at first: what the peer sent before it ended is still delivered.
   const bool is_over = is_peer_dead_ || theirs_->is_closed.load() != 0;
   const Receiver::Outcome received = receiver_->progress(*this, sink);
-  const bool has_sent = sender_->progress(*this, sink, is_thorough || !is_expecting_);
+  const auto look = is_thorough || !is_expecting_ ? Sender::Look::kFar
+                    : received.has_moved          ? Sender::Look::kNot
+                                                  : Sender::Look::kNear;
+  const bool has_sent = sender_->progress(*this, sink, look);
   if (!received.failure.is_ok()) {
     go_down(sink, received.failure);
   } else if (is_over && !received.has_moved) {

@@ -48,7 +48,7 @@ class ShmEndpoint final : public Endpoint {
     if (receiver_) receiver_->discard_incoming();
   }
 
-  // `is_thorough`: as in Sender::progress.
+  // `is_thorough`: looks for all acknowledgements, even while only bytes are expected.
   bool progress(Sink& sink, bool is_thorough);
   // The process of the peer has ended; the next progress() reports it.
   void note_death() { is_peer_dead_ = true; }
@@ -83,6 +83,7 @@ class ShmEndpoint final : public Endpoint {
   Direction* own_ = nullptr;  // written by this process
   Direction* theirs_ = nullptr;
   Ringer ringer_;
+  Crossing crossing_;
   std::optional<Sender> sender_;
   std::optional<Receiver> receiver_;
 };

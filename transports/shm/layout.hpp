@@ -5,7 +5,8 @@
 // and tiny payloads; a ring of bytes beside it, the staging area, carries payloads that are copied.
 //   The sender writes an entry and publishes it by `stamp` (its sequence number + 1).
 //   The receiver takes entries in order and publishes how many by `taken`: that acknowledges them,
-//   and gives their lines back.
+//   and gives their lines back. Its own entries say so, too, so that a reply brings the
+//   acknowledgement along in the line that is looked at anyway.
 //   Bytes of the staging area belong to the staged entries in order, each rounded up to whole cache
 //   lines. The sender publishes how many it has written by `staged_bytes`, the receiver how many it
 //   no longer needs by `freed_bytes`.
@@ -48,7 +49,8 @@ struct SharedPlace {
 struct alignas(kLineBytes) Entry {
   std::atomic<std::uint32_t> stamp;
   EntryKind kind;
-  bool was_stalled;  // written by the receiver before `taken`: it had answered kLater
+  bool was_stalled;     // written by the receiver before `taken`: it had answered kLater
+  std::uint16_t taken;  // entries of the opposite direction that the sender has taken; low bits
   SliceHeader header;
   union {
     std::array<std::byte, kInlineBytes> bytes;  // kInline, kControlLine
@@ -68,6 +70,13 @@ enum AsleepFor : std::uint32_t {  // bits of `asleep`
   kArrivals = 1,                  // entries and staged bytes
   kAcknowledgements = 2,
   kRoom = 4,  // half of the staging area
+};
+
+// Where the two halves of an endpoint meet; in private memory. Counts of entries, which wrap
+// around.
+struct Crossing {
+  std::uint32_t taken = 0;         // of the peer's entries, by this end
+  std::uint32_t acknowledged = 0;  // of the own entries, as far as is known
 };
 
 // In front of the entries; one direction has all of its memory in one mapping. All zero at first.

@@ -41,29 +41,39 @@ bool is_sound(const Entry& entry, std::uint32_t staging_bytes) {
 
 }  // namespace
 
-Receiver::Receiver(Direction& direction, std::uint32_t staging_bytes, PeerBlocks blocks)
-    : direction_(direction), staging_bytes_(staging_bytes), blocks_(std::move(blocks)) {}
+Receiver::Receiver(Direction& direction, std::uint32_t staging_bytes, Crossing& crossing,
+                   PeerBlocks blocks)
+    : direction_(direction),
+      staging_bytes_(staging_bytes),
+      crossing_(crossing),
+      blocks_(std::move(blocks)) {}
 
 bool Receiver::has_entry() const {
-  return direction_.entry(taken_).stamp.load() == taken_ + 1;
+  return head().stamp.load() == crossing_.taken + 1;
 }
 
 Receiver::Outcome Receiver::progress(Endpoint& self, Sink& sink) {
   Outcome outcome;
+  if (!has_entry()) {
+    // So that after the next entry the look at the one behind it need not wait for its line.
+    __builtin_prefetch(&direction_.entry(crossing_.taken + 1));
+    return outcome;
+  }
   std::uint32_t budget_bytes = kTakeBudgetBytes;
-  const std::uint32_t taken_before = taken_;
+  const std::uint32_t taken_before = crossing_.taken;
   while (has_entry() && budget_bytes != 0) {
-    Entry& entry = direction_.entry(taken_);
+    Entry& entry = head();
     if (!is_sound(entry, staging_bytes_)) {
       outcome.failure = {StatusCode::kRemoteError, "the peer posted an entry that makes no sense"};
       break;
     }
     if (is_control(entry.kind)) {
+      note_acknowledged(entry);
       take_control(self, sink, entry);
-      finish(entry);
       continue;
     }
     if (!has_landing_) {
+      note_acknowledged(entry);
       landing_ = sink.on_slice(self, entry.header);
       if (landing_.how == Landing::How::kLater) {
         was_stalled_ = true;
@@ -76,12 +86,14 @@ Receiver::Outcome Receiver::progress(Endpoint& self, Sink& sink) {
     if (!outcome.failure.is_ok()) break;
     outcome.has_moved |= budget_bytes != budget_before;
     if (moved_bytes_ != entry.header.bytes) break;
-    if (landing_.how == Landing::How::kInto) sink.on_landed(self, entry.header);
-    finish(entry);
+    const SliceHeader header = entry.header;
+    const bool has_landed = landing_.how == Landing::How::kInto;
+    finish(entry);  // before the call: what it posts brings the acknowledgement along
+    if (has_landed) sink.on_landed(self, header);
   }
-  if (taken_ != taken_before) {
+  if (crossing_.taken != taken_before) {
     outcome.has_moved = true;
-    direction_.taken.store(taken_);
+    direction_.taken.store(crossing_.taken);
     ringer_->wake_for(kAcknowledgements);
   }
   return outcome;
@@ -91,10 +103,16 @@ void Receiver::finish(Entry& entry) {
   if (was_stalled_) entry.was_stalled = true;  // else the line stays with the sender
   was_stalled_ = has_landing_ = false;
   moved_bytes_ = 0;
-  ++taken_;
+  ++crossing_.taken;
 }
 
-void Receiver::take_control(Endpoint& self, Sink& sink, const Entry& entry) {
+void Receiver::note_acknowledged(const Entry& entry) {
+  const auto known = static_cast<std::uint16_t>(crossing_.acknowledged);
+  const auto more = static_cast<std::int16_t>(static_cast<std::uint16_t>(entry.taken - known));
+  if (more > 0) crossing_.acknowledged += static_cast<std::uint32_t>(more);
+}
+
+void Receiver::take_control(Endpoint& self, Sink& sink, Entry& entry) {
   const std::uint32_t bytes = entry.header.bytes;
   std::array<std::byte, Endpoint::kMaxControlBytes> message;
   if (entry.kind == EntryKind::kControlLine) {
@@ -106,6 +124,7 @@ void Receiver::take_control(Endpoint& self, Sink& sink, const Entry& entry) {
     std::memcpy(message.data() + first, direction_.staging(), bytes - first);
     free_staged(entry.kind, bytes, true);
   }
+  finish(entry);
   sink.on_control(self, std::span(message).first(bytes));
 }
 
@@ -113,6 +132,9 @@ Status Receiver::move(Endpoint& self, Sink& sink, const Entry& entry, std::uint3
   const SliceHeader& header = entry.header;
   if (header.bytes == 0 && landing_.how == Landing::How::kStream) {
     sink.on_bytes(self, header, 0, {});
+  }
+  if (landing_.how == Landing::How::kDiscard && !is_staged(entry.kind)) {
+    moved_bytes_ = header.bytes;  // nothing to take off the wire
   }
   while (moved_bytes_ != header.bytes && budget_bytes != 0) {
     const std::uint32_t most = std::min(header.bytes - moved_bytes_, budget_bytes);
@@ -137,11 +159,8 @@ Status Receiver::move(Endpoint& self, Sink& sink, const Entry& entry, std::uint3
 }
 
 // The next bytes of the slice at the head that lie side by side, at most so many. All but the last
-// part are whole lines, since the budget is. Without a place if nothing is left to do with them.
+// part are whole lines, since the budget is.
 Result<Receiver::Part> Receiver::next_part(const Entry& entry, std::uint32_t most_bytes) {
-  if (landing_.how == Landing::How::kDiscard && !is_staged(entry.kind)) {
-    return Part{nullptr, most_bytes};
-  }
   switch (entry.kind) {
     case EntryKind::kInline:
       return Part{entry.bytes.data(), entry.header.bytes};
@@ -176,7 +195,7 @@ void Receiver::free_staged(EntryKind kind, std::uint32_t bytes, bool is_last) {
 bool Receiver::has_news() const {
   if (!has_entry()) return false;
   if (was_stalled_ && !has_landing_) return false;  // asked about; the answer was kLater
-  const Entry& entry = direction_.entry(taken_);
+  const Entry& entry = head();
   if (has_landing_ && entry.kind == EntryKind::kStreamed) {
     return direction_.staged_bytes.load() != freed_bytes_;
   }

@@ -14,7 +14,8 @@ namespace polyrail::shm {
 
 class Receiver {
  public:
-  Receiver(Direction& direction, std::uint32_t staging_bytes, PeerBlocks blocks);
+  Receiver(Direction& direction, std::uint32_t staging_bytes, Crossing& crossing,
+           PeerBlocks blocks);
 
   // Before the first progress(): how the sender is woken.
   void start(const Ringer& ringer) { ringer_ = &ringer; }
@@ -42,7 +43,9 @@ class Receiver {
   };
 
   bool has_entry() const;
-  void take_control(Endpoint& self, Sink& sink, const Entry& entry);
+  Entry& head() const { return direction_.entry(crossing_.taken); }
+  void note_acknowledged(const Entry& entry);
+  void take_control(Endpoint& self, Sink& sink, Entry& entry);
   // Moves parts of the slice at the head until it ends, nothing is there or the budget is used up.
   Status move(Endpoint& self, Sink& sink, const Entry& entry, std::uint32_t& budget_bytes);
   Result<Part> next_part(const Entry& entry, std::uint32_t most_bytes);
@@ -51,10 +54,10 @@ class Receiver {
 
   Direction& direction_;
   const std::uint32_t staging_bytes_;
+  Crossing& crossing_;
   PeerBlocks blocks_;
   const Ringer* ringer_ = nullptr;
 
-  std::uint32_t taken_ = 0;        // sequence number of the entry at the head
   std::uint64_t freed_bytes_ = 0;  // position in the staging area
   // The slice at the head.
   bool has_landing_ = false;

@@ -17,8 +17,11 @@ constexpr std::uint64_t round_up_to_line(std::uint64_t bytes) {
 
 }  // namespace
 
-Sender::Sender(Direction& direction, std::uint32_t staging_bytes)
-    : direction_(direction), staging_bytes_(staging_bytes), outstanding_(kEntryCount) {}
+Sender::Sender(Direction& direction, std::uint32_t staging_bytes, Crossing& crossing)
+    : direction_(direction),
+      staging_bytes_(staging_bytes),
+      crossing_(crossing),
+      outstanding_(kEntryCount) {}
 
 void Sender::start(const Ringer& ringer, SharedMemoryView& blocks) {
   ringer_ = &ringer;
@@ -71,6 +74,7 @@ Entry& Sender::next_entry(const SliceHeader& header, EntryKind kind) {
   Entry& entry = direction_.entry(posted_);
   entry.kind = kind;
   entry.was_stalled = false;
+  entry.taken = static_cast<std::uint16_t>(crossing_.taken);
   entry.header = header;
   return entry;
 }
@@ -154,19 +158,21 @@ bool Sender::stage() {
   return copied_bytes != 0;
 }
 
-bool Sender::progress(Endpoint& self, Sink& sink, bool is_thorough) {
+bool Sender::progress(Endpoint& self, Sink& sink, Look look) {
   if (posted_ == reported_) return false;
   const bool has_staged = !is_staged_up() && stage();
-  const bool must_look =
-      is_thorough || referred_count_ != 0 || was_busy_ || posted_ - reported_ > kEntryCount / 2;
+  if (referred_count_ != 0 || was_busy_ || posted_ - reported_ > kEntryCount / 2) look = Look::kFar;
   was_busy_ = false;
-  return (must_look && report_acknowledged(self, sink)) || has_staged;
+  if (look == Look::kFar && !has_acknowledged()) {
+    crossing_.acknowledged = direction_.taken.load(std::memory_order_acquire);
+  }
+  if (look == Look::kNot || !has_acknowledged()) return has_staged;
+  report_acknowledged(self, sink);
+  return true;
 }
 
-bool Sender::report_acknowledged(Endpoint& self, Sink& sink) {
-  const std::uint32_t taken = direction_.taken.load(std::memory_order_acquire);
-  if (taken == reported_) return false;
-  while (reported_ != taken) {
+void Sender::report_acknowledged(Endpoint& self, Sink& sink) {
+  while (has_acknowledged()) {
     Outstanding& slot = outstanding_[reported_ % kEntryCount];
     const bool is_slice = slot.is_slice;
     const std::uint64_t cookie = slot.cookie;
@@ -177,12 +183,11 @@ bool Sender::report_acknowledged(Endpoint& self, Sink& sink) {
     ++reported_;  // before the call, which may post again
     if (is_slice) sink.on_acknowledged(self, cookie, was_stalled);
   }
-  return true;
 }
 
 bool Sender::has_news() const {
   if (posted_ == reported_) return false;
-  if (direction_.taken.load() != reported_) return true;
+  if (has_acknowledged() || direction_.taken.load() != reported_) return true;
   if (is_staged_up()) return false;
   const std::uint64_t backlog_bytes = staged_bytes_ - direction_.freed_bytes.load();
   return backlog_bytes <= staging_bytes_ / 2;
@@ -196,7 +201,7 @@ std::uint32_t Sender::sleeps_for(bool is_expecting) const {
 
 void Sender::stop() {
   outstanding_.assign(kEntryCount, Outstanding());
-  reported_ = staging_ = posted_;
+  reported_ = staging_ = crossing_.acknowledged = posted_;
   referred_count_ = 0;
 }
 

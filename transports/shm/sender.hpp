@@ -19,7 +19,7 @@ inline constexpr std::uint32_t kBufferedBytes = 8 * 1024;
 
 class Sender {
  public:
-  Sender(Direction& direction, std::uint32_t staging_bytes);
+  Sender(Direction& direction, std::uint32_t staging_bytes, Crossing& crossing);
 
   // Before the first put: how the receiver is woken, and what tells memory of mem_alloc from other
   // memory.
@@ -28,9 +28,15 @@ class Sender {
   Posted put(const SliceHeader& header, const std::byte* source, std::uint64_t cookie);
   Posted send_control(std::span<const std::byte> message);
 
+  // How eagerly to look for acknowledgements that nobody is likely to wait for.
+  enum class Look : std::uint8_t {
+    kNot,   // something has just arrived: let that be dealt with first
+    kNear,  // at what replies have brought along
+    kFar,   // and at what the receiver has published, which costs a trip to another cache
+  };
   // Copies what there is room for, within a bound, and reports acknowledgements. True if anything
-  // happened. `is_thorough`: looks for acknowledgements even if nobody is likely to miss them.
-  bool progress(Endpoint& self, Sink& sink, bool is_thorough);
+  // happened.
+  bool progress(Endpoint& self, Sink& sink, Look look);
   // Whether progress() would do something.
   bool has_news() const;
   // What the owner must be woken for (AsleepFor). `is_expecting`: it will be woken by an arrival
@@ -58,10 +64,12 @@ class Sender {
                    Outstanding outstanding);
   void copy_in(const std::byte* source, std::uint32_t bytes);
   bool stage();
-  bool report_acknowledged(Endpoint& self, Sink& sink);
+  bool has_acknowledged() const { return crossing_.acknowledged != reported_; }
+  void report_acknowledged(Endpoint& self, Sink& sink);
 
   Direction& direction_;
   const std::uint32_t staging_bytes_;
+  Crossing& crossing_;
   const Ringer* ringer_ = nullptr;
   SharedMemoryView* blocks_ = nullptr;
 

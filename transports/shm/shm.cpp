@@ -56,7 +56,7 @@ class ShmTransport final : public Transport {
  private:
   // Every so many calls of progress(), acknowledgements are looked for that nobody waits for; and
   // after so many without any news, whether all peers are alive.
-  static constexpr std::uint32_t kThoroughEvery = 16;
+  static constexpr std::uint32_t kThoroughEvery = 256;
   static constexpr std::uint32_t kLookForDeathEvery = 16384;
 
   void look_at_descriptors();
