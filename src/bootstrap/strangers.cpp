@@ -82,11 +82,11 @@ Strangers::Next Strangers::read_more(Caller& caller, std::uint32_t remaining_ms,
     std::string& message = is_hello ? caller.hello : caller.reply;
     const std::size_t size = is_hello ? kHelloBytes : kReplyBytes;
     const Moved moved = receive_some(caller.descriptor, bytes.data(), size - message.size());
-    if (moved.error != 0) return turn_away(caller, system_text(moved.error));
-    if (moved.has_ended) {
-      // Ranks that reach us on several ways drop all but one.
-      const bool is_usual = !is_hello && message.empty();
-      return is_usual ? Next::kGone : turn_away(caller, "it closed its connection");
+    if (moved.error != 0 || moved.has_ended) {
+      // Ranks call at all our addresses and drop all calls but one, before or after the hello.
+      if (message.empty()) return Next::kGone;
+      return turn_away(caller, moved.has_ended ? "it closed its connection in the middle"
+                                               : system_text(moved.error));
     }
     if (moved.bytes == 0) return Next::kWait;
     message.append(bytes.data(), moved.bytes);

@@ -97,6 +97,14 @@ TEST_F(Strangers, AreTurnedAwayWhileTheRanksComeTogether) {
   EXPECT_EQ(log_->count(bootstrap::to_hex(bytes_of(id_.key)).substr(0, 8)), 0);
 }
 
+TEST_F(Strangers, AreNeverTheRanksThemselves) {
+  const auto joined = on_threads<Joined>(16, [&](int rank) {
+    return rank == 0 ? root(16) : join(id_, rank, 16, quick_options(60000));
+  });
+  for (const Joined& rank : joined) EXPECT_TRUE(rank.is_ok()) << rank.status().message();
+  EXPECT_EQ(log_->count("stranger"), 0) << "they call at all addresses and keep one connection";
+}
+
 TEST_F(Strangers, AreNamedInTheReportWhenARankIsMissing) {
   const auto joined = on_threads<Joined>(2, [&](int i) -> Joined {
     if (i == 0) return root(2, 1000);
