@@ -104,12 +104,16 @@ class OneLane {
   }
   template <typename T>
   PR_HOST_DEVICE static auto bits(T a) {
-    using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-    return std::bit_cast<Bits>(a);
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<std::make_unsigned_t<T>>(a);
+    } else {
+      using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+      return std::bit_cast<Bits>(a);
+    }
   }
   template <typename T, typename Bits>
   PR_HOST_DEVICE static T from_bits(Bits a) {
-    return std::bit_cast<T>(a);
+    return std::bit_cast<T>(static_cast<decltype(bits(T()))>(a));
   }
 
  public:
@@ -152,6 +156,10 @@ class OneLane {
   template <typename T>
   PR_HOST_DEVICE static T select(bool condition, T yes, T no) {
     return condition ? yes : no;
+  }
+  template <typename T>
+  PR_HOST_DEVICE static T add_one_where(bool condition, T a) {
+    return add(a, static_cast<T>(condition));
   }
 
   template <typename T>

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "kernels/instruction_sets.hpp"
+
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "kernels/kernels.cpp"
 #include <hwy/foreach_target.h>
@@ -15,23 +17,16 @@ HWY_BEFORE_NAMESPACE();
 namespace polyrail::kernels::HWY_NAMESPACE {
 
 void run(const Request& request) {
+  const Sources sources{request.sources.data(), request.sources.size()};
   with_constants(request.type, request.op, [&](auto type, auto op) HWY_ATTR {
-    const auto by = make_divider<Number<type>>(request.divide_by);
-    const auto with_count = [&](auto count) HWY_ATTR {
-      const Sources<count> sources(request.sources.data(), request.sources.size());
-      Reduction<type, op, count>(sources, by).run(request.target, request.bytes, request.store);
-    };
-    if (request.sources.size() == 2) {
-      with_count(std::integral_constant<std::size_t, 2>());
-    } else {
-      with_count(std::integral_constant<std::size_t, 0>());
-    }
+    const Reduction<type, op> reduction(sources, make_divider<Number<type>>(request.divide_by));
+    reduction.run(request.target, request.bytes, request.store);
   });
 }
 
 // A copy is a reduction of one source whose elements may be cut anywhere.
 void copy_past_cache(const void* source, void* target, std::size_t bytes) {
-  const Reduction<DataType::kInt32, ReduceOp::kSum, 1, 1> copying(Sources<1>(&source, 1), {});
+  const Reduction<DataType::kInt32, ReduceOp::kSum, 1> copying(Sources{&source, 1}, {});
   copying.run(static_cast<std::uint8_t*>(target), bytes, Store::kStreamed);
 }
 

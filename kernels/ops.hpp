@@ -123,29 +123,23 @@ PR_HOST_DEVICE V divided(V v, const Divider<Number>& by) {
   return Lanes::divide(v, by.divisor);
 }
 
-// --- 16-bit floats, in lanes of 32 bits.
+// --- bf16: the upper half of an fp32.
 
-// fp32 bits whose upper half, as a bf16, is the nearest one to v (ties to even); the lower half is
-// rubbish. A NaN stays one and becomes quiet.
-template <typename Lanes, typename V>
-PR_HOST_DEVICE auto bfloat16_in_upper_half(V v) {
-  const auto bits = Lanes::as_bits(v);
-  const auto last_bit =
-      Lanes::bit_and(Lanes::template shift_right<16>(bits), Lanes::constant(bits, 1u));
-  const auto rounded = Lanes::add(Lanes::add(bits, Lanes::constant(bits, 0x7fffu)), last_bit);
-  const auto quiet = Lanes::bit_or(bits, Lanes::constant(bits, 0x400000u));
-  return Lanes::as_bits(
-      Lanes::select(Lanes::is_nan(v), Lanes::as_float(quiet), Lanes::as_float(rounded)));
+// The nearest bf16 (ties to even) to an fp32 given as its two halves, in lanes of 16 bits. The
+// upper half goes up by one if the lower is above the tie, 0x8000, or on it and the upper is odd; a
+// carry into the exponent comes out right by itself. Not for a NaN with a bit set in the lower
+// half: the carry could make it a number.
+template <typename Lanes, typename Half>
+PR_HOST_DEVICE Half round_halves(Half upper, Half lower) {
+  const auto odd = Lanes::bit_and(upper, Lanes::constant(upper, std::uint16_t{1}));
+  const auto tie = Lanes::constant(upper, std::uint16_t{0x8000});
+  return Lanes::add_one_where(Lanes::is_less(tie, Lanes::bit_or(lower, odd)), upper);
 }
 
-// fp32 of a bf16 that stands in the upper half of the bits; the lower half is ignored.
-template <typename Lanes, typename Bits>
-PR_HOST_DEVICE auto float_of_upper_half(Bits bits) {
-  return Lanes::as_float(Lanes::bit_and(bits, Lanes::constant(bits, 0xffff0000u)));
-}
+// --- fp16, in lanes of 32 bits. For instruction sets that cannot convert it themselves.
 
 // The fp16 pattern, in the lower half, nearest to v (ties to even); a NaN stays one, quiet, with
-// the upper bits of its payload. For instruction sets that cannot do it themselves.
+// the upper bits of its payload.
 template <typename Lanes, typename V>
 PR_HOST_DEVICE auto float16_bits(V v) {
   const auto bits = Lanes::as_bits(v);
@@ -198,7 +192,7 @@ PR_HOST_DEVICE Number<type> to_number(Stored<type> element) {
   if constexpr (type == DataType::kFloat16) {
     return float_of_float16_bits<OneLane>(std::uint32_t{element});
   } else if constexpr (type == DataType::kBfloat16) {
-    return float_of_upper_half<OneLane>(std::uint32_t{element} << 16);
+    return OneLane::as_float(std::uint32_t{element} << 16);
   } else {
     return element;
   }
@@ -209,7 +203,10 @@ PR_HOST_DEVICE Stored<type> to_element(Number<type> number) {
   if constexpr (type == DataType::kFloat16) {
     return static_cast<std::uint16_t>(float16_bits<OneLane>(number));
   } else if constexpr (type == DataType::kBfloat16) {
-    return static_cast<std::uint16_t>(bfloat16_in_upper_half<OneLane>(number) >> 16);
+    const std::uint32_t bits = OneLane::as_bits(number);
+    const auto upper = static_cast<std::uint16_t>(bits >> 16);
+    if (OneLane::is_nan(number)) return static_cast<std::uint16_t>(upper | 0x40);  // quiet
+    return round_halves<OneLane>(upper, static_cast<std::uint16_t>(bits));
   } else {
     return number;
   }

@@ -5,6 +5,9 @@
 #include <string>
 
 #include <gtest/gtest.h>
+
+#include "kernels/instruction_sets.hpp"
+
 #include <hwy/targets.h>
 
 namespace polyrail {

@@ -173,6 +173,7 @@ void reduce(DataType type, ReduceOp op, std::span<const void* const> sources, vo
 std::string first_difference(DataType type, const void* expected, const void* got,
                              std::size_t count) {
   const std::size_t size = size_bytes(type);
+  if (count == 0 || std::memcmp(expected, got, count * size) == 0) return "";
   for (std::size_t i = 0; i < count; ++i) {
     const auto* a = static_cast<const std::uint8_t*>(expected) + i * size;
     const auto* b = static_cast<const std::uint8_t*>(got) + i * size;

@@ -216,16 +216,38 @@ TEST_P(Reduce, CombinesOneToManySourcesInTheOrderGiven) {
              .target_is_source = last,
              .divide_by = 3});
     }
-    check({.type = type, .op = op, .count = 5000, .source_count = 40, .divide_by = 40});
   });
+}
+
+TEST_P(Reduce, CombinesMoreSourcesThanAreReadAtOnce) {
+  for (DataType type : kAllDataTypes) {
+    for (std::size_t source_count : {16, 17, 25, 40}) {
+      check({.type = type,
+             .op = ReduceOp::kSum,
+             .count = 20001,
+             .source_count = source_count,
+             .misalignments = {0, 24, 2},
+             .target_is_source = 16 - static_cast<int>(source_count % 17),
+             .divide_by = 40});
+    }
+    check({.type = type, .op = ReduceOp::kMax, .count = 20001, .source_count = 30});
+  }
+}
+
+std::vector<std::uint8_t> repeated(const std::vector<std::uint8_t>& piece, std::size_t bytes) {
+  std::vector<std::uint8_t> all(bytes);
+  for (std::size_t i = 0; i < bytes; i += piece.size()) {
+    std::memcpy(&all[i], piece.data(), std::min(piece.size(), bytes - i));
+  }
+  return all;
 }
 
 TEST_P(Reduce, GivesTheSameBitsPastTheCacheAsInPieces) {
   for (DataType type : kAllDataTypes) {
     const std::size_t size = size_bytes(type);
     const std::size_t count = kernels::kStreamingBytes / size + 77;
-    const auto a = oracle::random_elements(type, count, 1);
-    const auto b = oracle::random_elements(type, count, 2);
+    const auto a = repeated(oracle::random_elements(type, 10007, 1), count * size);
+    const auto b = repeated(oracle::random_elements(type, 1009, 2), count * size);
     std::vector<std::uint8_t> pieces(count * size);
     constexpr std::size_t kPiece = 4096;
     for (std::size_t i = 0; i < count; i += kPiece) {
