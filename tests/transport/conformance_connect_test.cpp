@@ -1,4 +1,4 @@
-// Conformance: how endpoints come up, fail to come up, and go down.
+// Conformance: how endpoints come up, or fail to.
 #include <random>
 
 #include "tests/transport/conformance.hpp"
@@ -172,70 +172,6 @@ TEST_P(TransportConformance, SurvivesGarbageAddresses) {
   own.run_asleep([&] { return own.sink.count(Kind::kDown) == endpoint_count; });
   EXPECT_EQ(own.sink.count(Kind::kUp), 0u);
   EXPECT_TRUE(own.sink.breaches().empty());
-}
-
-// Ends rank 1 of three, with so many large slices under way to and from it that are kept waiting.
-void end_one_side(const OpenTransport& open, int unfinished_count) {
-  RankHarness ranks(open, 3);
-  ranks.connect_until_up();
-  std::vector<std::byte> memory(1 << 20);
-  for (int i = 0; i < unfinished_count; ++i) {
-    SliceHeader header;
-    header.bytes = static_cast<std::uint32_t>(memory.size());
-    (void)ranks[0].endpoints[1]->put(header, memory.data(), 1);
-    (void)ranks[1].endpoints[0]->put(header, memory.data(), 2);
-  }
-  for (int rank = 0; rank < 3; ++rank) {
-    ranks[rank].sink.decide = [](Endpoint&, const SliceHeader&) { return Landing(); };
-  }
-  ranks.progress();
-  ranks[1].transport.reset();
-  ranks.progress_until([&] {
-    return ranks[0].sink.count(Kind::kDown) == 1 && ranks[2].sink.count(Kind::kDown) == 1;
-  });
-  EXPECT_EQ(ranks[0].sink.events(Kind::kDown).front().peer, 1);
-  EXPECT_EQ(ranks[0].endpoints[1]->put(SliceHeader(), nullptr, 3), Posted::kBusy);
-  EXPECT_EQ(ranks[0].endpoints[1]->send_control({}), Posted::kBusy);
-  EXPECT_EQ(ranks[0].endpoints[2]->state(), EndpointState::kUp);
-  ranks.expect_no_breaches();
-}
-
-TEST_P(TransportConformance, TellsThePeerWhenOneSideEnds) {
-  end_one_side(open(), 0);
-}
-
-TEST_P(TransportConformance, TellsAPeerThatKeepsSlicesWaitingWhenOneSideEnds) {
-  end_one_side(open(), 3);
-}
-
-TEST_P(TransportConformance, TellsThePeerWhenOneSideEndsBeforeItIsUp) {
-  TransportContext context;
-  context.connect_timeout_ms = 300;
-  RankHarness ranks(open(), 2, context);
-  ranks.connect();
-  ranks[1].transport.reset();
-  ranks[0].run_asleep([&] { return ranks[0].sink.count(Kind::kDown) == 1; });
-  ranks.expect_no_breaches();
-}
-
-TEST_P(TransportConformance, LeavesNeitherDescriptorsNorThreadsBehind) {
-  const auto use = [&] {
-    TransportContext context;
-    context.connect_timeout_ms = 50;
-    RankHarness ranks(open(), 3, context);
-    ranks.connect_until_up();
-    RankHarness unfinished(open(), 2);
-    unfinished.connect();
-    RankHarness failed(open(), 2, context);
-    ASSERT_TRUE(failed[0].transport->connect(1, failed[1].transport->address()).is_ok());
-    failed.progress_until([&] { return failed[0].sink.count(Kind::kDown) == 1; });
-  };
-  use();  // what is opened once per process is open now
-  const auto descriptor_count = count_own("fd");
-  const auto thread_count = count_own("task");
-  use();
-  EXPECT_EQ(count_own("fd"), descriptor_count);
-  EXPECT_EQ(count_own("task"), thread_count);
 }
 
 }  // namespace

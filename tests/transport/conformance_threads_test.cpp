@@ -110,16 +110,6 @@ TEST_P(TransportConformance, WakesForControls) {
   ranks.expect_no_breaches();
 }
 
-TEST_P(TransportConformance, WakesWhenThePeerEnds) {
-  RankHarness ranks(open(), 2);
-  ranks.connect_until_up();
-  std::thread survivor(
-      [&] { ranks[0].run_asleep([&] { return ranks[0].sink.count(Kind::kDown) == 1; }); });
-  ranks[1].transport.reset();
-  survivor.join();
-  ranks.expect_no_breaches();
-}
-
 // All ranks send to all, many slices each, so that rings run full while others sleep.
 TEST_P(TransportConformance, CarriesFloodsBetweenSleepers) {
   constexpr int kRanks = 3;
