@@ -348,9 +348,9 @@ bool TcpTransport::leave(Leaving& leaving, bool& has_moved) {
   outgoing.flush_acknowledgements();
   has_moved |= outgoing.unwritten_bytes() != unwritten;
   // Bytes that nobody reads would make the system reset the socket, and keep the peer from reading.
-  std::array<std::byte, 64> unread;
+  std::array<std::byte, 16 * 1024> unread;
   ssize_t got;
-  while ((got = recv(fd, unread.data(), std::size_t{1} << 20, MSG_TRUNC)) > 0) has_moved = true;
+  while ((got = recv(fd, unread.data(), unread.size(), 0)) > 0) has_moved = true;
   const bool is_over = got == 0 || (errno != EAGAIN && errno != EINTR);
   if (is_over || outgoing.error_number() != 0) return true;
   if (outgoing.has_unwritten()) return false;
