@@ -113,6 +113,28 @@ struct RailCaps {
   std::size_t best_slice_bytes = 256 * 1024;
 };
 
+// Optional ability of a rail whose ends share memory: all its ranks hand each other a few bytes at
+// once, each writing them once where all others read. Ranks take part in every exchange, in the
+// same order; only with endpoints that are up. Engine's thread.
+class SmallExchange {
+ public:
+  virtual ~SmallExchange() = default;
+  virtual std::size_t most_bytes() const = 0;
+  // Starts the next exchange; the last one must be finished. How many bytes the others post is for
+  // them and the caller to agree on.
+  virtual void post(std::span<const std::byte> bytes) = 0;
+  // What a peer has posted in this exchange, 8-byte aligned; nullptr: not there yet. Readable until
+  // finish().
+  virtual const std::byte* poll(int peer) const = 0;
+  // Ends the exchange. Precondition: every peer's bytes have been seen.
+  virtual void finish() = 0;
+
+ protected:
+  SmallExchange() = default;
+  SmallExchange(const SmallExchange&) = delete;
+  SmallExchange& operator=(const SmallExchange&) = delete;
+};
+
 // A range of memory that a rail may read or write directly. Ends with its destructor.
 class MemoryRegion {
  public:
@@ -144,6 +166,8 @@ class Transport {
   virtual Result<Endpoint*> connect(int peer, std::string_view address) = 0;
   // Announces memory that will often be a source or target. Optional for callers.
   virtual Result<std::unique_ptr<MemoryRegion>> register_memory(std::span<std::byte> memory) = 0;
+  // The exchange of this rail, if it has that ability: nullptr otherwise.
+  virtual SmallExchange* small_exchange() { return nullptr; }
   // Moves what can be moved without blocking. Returns true if anything happened.
   virtual bool progress(Sink& sink) = 0;
 

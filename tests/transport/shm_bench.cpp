@@ -132,6 +132,25 @@ struct Bench {
     return us / count / 2;
   }
 
+  // Of one small exchange, in us: what an all-reduce of so many bytes cannot do without.
+  double exchange(std::uint32_t bytes, int count) {
+    SmallExchange& small = *transport->small_exchange();
+    std::vector<std::byte> source(bytes);
+    meet(board, rank);
+    const auto begin = Clock::now();
+    for (int i = 0; i < count; ++i) {
+      small.post(source);
+      const std::byte* theirs = nullptr;
+      while ((theirs = small.poll(1 - rank)) == nullptr) {
+      }
+      std::memcpy(source.data(), theirs, bytes);
+      small.finish();
+    }
+    const double us = std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+    meet(board, rank);
+    return us / count;
+  }
+
   // GB/s of one direction.
   double bulk(std::byte* source, std::byte* target, std::uint64_t bytes, std::uint64_t slice_bytes,
               bool is_both_ways, int count) {
@@ -224,6 +243,10 @@ void run(Board& board, int rank, int repeats, std::uint64_t slice_bytes,
       std::printf("%10u B %.3f (%.3f)\n", bytes, hop_of.median, hop_of.best);
       std::fflush(stdout);
     }
+  }
+  for (const std::uint32_t bytes : {8U, 56U, 248U, 504U}) {
+    const Summary each = repeat(false, [&] { return bench.exchange(bytes, 100000); });
+    if (rank == 0) std::printf("exchange of %u B %.3f (%.3f)\n", bytes, each.median, each.best);
   }
   if (rank == 0) {
     std::printf("GB/s of one direction, median (best)\n%10s %-9s %-7s %-15s %-15s\n", "bytes",

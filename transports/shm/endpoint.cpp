@@ -13,14 +13,10 @@
 namespace polyrail::shm {
 namespace {
 
-// The memory of one direction within an outbox.
-struct Slot {
-  std::size_t offset_bytes;
-  std::size_t bytes;
-};
-Slot slot_of(int peer, std::uint32_t staging_bytes) {
-  const std::size_t bytes = direction_bytes(staging_bytes);
-  return {static_cast<std::size_t>(peer) * bytes, bytes};
+Result<Mapping> reserve_and_map(const FileDescriptor& file, Outbox::Range range) {
+  const Status reserved = reserve_pages(file, range.offset_bytes, range.bytes);
+  if (!reserved.is_ok()) return reserved;
+  return map_file(file, range.offset_bytes, range.bytes);
 }
 
 Direction* direction_in(const Mapping& mapping) {
@@ -43,15 +39,13 @@ ShmEndpoint::ShmEndpoint(Home& home, int peer, const Address& address, Clock::ti
 
 ShmEndpoint::~ShmEndpoint() {
   if (own_ != nullptr) publish(own_->is_closed);
+  home_.exchange->leave(peer());
 }
 
 Status ShmEndpoint::make_own() {
-  const Slot slot = slot_of(peer(), home_.address.staging_bytes);
-  Status reserved = reserve_pages(home_.outbox, slot.offset_bytes, slot.bytes);
-  if (!reserved.is_ok()) return reserved;
-  auto mapping = map_file(home_.outbox, slot.offset_bytes, slot.bytes);
-  if (!mapping.is_ok()) return mapping.status();
-  own_memory_ = std::move(mapping).value();
+  auto memory = reserve_and_map(home_.outbox, home_.layout().direction(peer()));
+  if (!memory.is_ok()) return memory.status();
+  own_memory_ = std::move(memory).value();
   own_ = direction_in(own_memory_);
   return ok();
 }
@@ -63,21 +57,22 @@ Status ShmEndpoint::open_peer() {
     return {StatusCode::kRemoteError,
             "its process " + std::to_string(address_.pid) + " does not exist"};
   }
-  const auto outbox = open_descriptor_of(address_.pid, address_.outbox, O_RDWR);
-  if (!outbox.is_ok()) return outbox.status();
-  const auto size = sealed_size_bytes(outbox.value());
+  const auto file = open_descriptor_of(address_.pid, address_.outbox, O_RDWR);
+  if (!file.is_ok()) return file.status();
+  const auto size = sealed_size_bytes(file.value());
   if (!size.is_ok()) return size.status();
-  const Slot slot = slot_of(home_.rank, address_.staging_bytes);
-  if (size.value() < slot.offset_bytes + slot.bytes) {
-    return {StatusCode::kRemoteError, "its memory has no room for rank " +
-                                          std::to_string(home_.rank) +
-                                          ": another number of ranks?"};
+  const Outbox layout{home_.layout().rank_count, address_.staging_bytes};
+  if (size.value() != layout.bytes()) {
+    return {StatusCode::kRemoteError, "its memory has " + std::to_string(size.value()) +
+                                          " bytes where " + std::to_string(layout.bytes()) +
+                                          " were expected: another number of ranks?"};
   }
-  Status reserved = reserve_pages(outbox.value(), slot.offset_bytes, slot.bytes);
-  if (!reserved.is_ok()) return reserved;
-  auto mapping = map_file(outbox.value(), slot.offset_bytes, slot.bytes);
-  if (!mapping.is_ok()) return mapping.status();
-  peer_memory_ = std::move(mapping).value();
+  auto memory = reserve_and_map(file.value(), layout.direction(home_.rank));
+  if (!memory.is_ok()) return memory.status();
+  auto boards = reserve_and_map(file.value(), layout.boards());
+  if (!boards.is_ok()) return boards.status();
+  peer_memory_ = std::move(memory).value();
+  peer_boards_ = std::move(boards).value();
   theirs_ = direction_in(peer_memory_);
   return ok();
 }
@@ -108,6 +103,7 @@ bool ShmEndpoint::connect(Sink& sink) {
   } else if (own_->verdict.load() != Verdict::kNone && verdict != Verdict::kNone) {
     sender_->start(ringer_, home_.blocks);
     receiver_->start(ringer_);
+    home_.exchange->join(peer(), *reinterpret_cast<const BoardPair*>(peer_boards_.base()), ringer_);
     state_ = EndpointState::kUp;
     sink.on_up(*this);
   } else if (is_peer_dead_) {
@@ -176,6 +172,7 @@ void ShmEndpoint::publish(std::atomic<std::uint32_t>& flag) {
 void ShmEndpoint::go_down(Sink& sink, const Status& why) {
   if (own_ != nullptr) publish(own_->is_closed);
   if (state_ == EndpointState::kUp) sender_->stop();
+  home_.exchange->leave(peer());
   state_ = EndpointState::kDown;
   sink.on_down(*this, Status(why.code(), "rank " + std::to_string(peer()) + " over rail '" +
                                              home_.rail_name + "': " + why.message()));

@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +16,7 @@
 #include "transports/shm/layout.hpp"
 #include "transports/shm/receiver.hpp"
 #include "transports/shm/sender.hpp"
+#include "transports/shm/small_exchange.hpp"
 #include "transports/transport.hpp"
 
 namespace polyrail::shm {
@@ -29,9 +31,13 @@ struct Home {
   std::uint64_t communicator_id = 0;
   Key key{};
   Address address;        // of this transport
-  FileDescriptor outbox;  // memory of the directions to all peers, by rank
+  FileDescriptor outbox;  // see Outbox
+  Mapping boards;         // the own ones
   Doorbell bell;
   SharedMemoryView blocks{};
+  std::unique_ptr<ShmSmallExchange> exchange{};
+
+  Outbox layout() const { return {static_cast<std::size_t>(rank_count), address.staging_bytes}; }
 };
 
 class ShmEndpoint final : public Endpoint {
@@ -44,8 +50,8 @@ class ShmEndpoint final : public Endpoint {
   Posted put(const SliceHeader& header, const std::byte* source, std::uint64_t cookie) override;
   Posted send_control(std::span<const std::byte> message) override;
   void expect(bool is_expected) override { is_expecting_ = is_expected; }
-  void discard_incoming(std::uint32_t) override {
-    if (receiver_) receiver_->discard_incoming();
+  void discard_incoming(std::uint32_t operation) override {
+    if (receiver_) receiver_->discard_incoming(operation);
   }
 
   // `is_thorough`: looks for all acknowledgements, even while only bytes are expected.
@@ -80,6 +86,7 @@ class ShmEndpoint final : public Endpoint {
   FileDescriptor process_;  // pidfd of the peer
   Mapping own_memory_;
   Mapping peer_memory_;
+  Mapping peer_boards_;
   Direction* own_ = nullptr;  // written by this process
   Direction* theirs_ = nullptr;
   Ringer ringer_;

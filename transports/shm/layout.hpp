@@ -100,9 +100,26 @@ struct Direction {
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
-constexpr std::size_t direction_bytes(std::size_t staging_bytes) {
-  constexpr std::size_t kPage = 4096;
-  return (sizeof(Direction) + staging_bytes + kPage - 1) / kPage * kPage;
-}
+// The memory file of a rank: its directions to all ranks, by rank, then its boards
+// (small_exchange.hpp).
+struct Outbox {
+  static constexpr std::size_t kPageBytes = 4096;
+  std::size_t rank_count;
+  std::size_t staging_bytes;
+
+  struct Range {
+    std::size_t offset_bytes;
+    std::size_t bytes;
+  };
+  constexpr Range direction(int peer) const {
+    const std::size_t bytes =
+        (sizeof(Direction) + staging_bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
+    return {static_cast<std::size_t>(peer) * bytes, bytes};
+  }
+  constexpr Range boards() const {
+    return {direction(static_cast<int>(rank_count)).offset_bytes, kPageBytes};
+  }
+  constexpr std::size_t bytes() const { return boards().offset_bytes + boards().bytes; }
+};
 
 }  // namespace polyrail::shm

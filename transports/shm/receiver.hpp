@@ -32,8 +32,9 @@ class Receiver {
   bool has_news() const;
 
   // The slice at hand is the only one with a target.
-  void discard_incoming() {
-    if (has_landing_) landing_.how = Landing::How::kDiscard;
+  void discard_incoming(std::uint32_t operation) {
+    const bool is_meant = has_landing_ && head().header.operation == operation;
+    if (is_meant) landing_.how = Landing::How::kDiscard;
   }
 
  private:

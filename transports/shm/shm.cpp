@@ -47,6 +47,7 @@ class ShmTransport final : public Transport {
   Result<std::unique_ptr<MemoryRegion>> register_memory(std::span<std::byte>) override {
     return std::unique_ptr<MemoryRegion>(std::make_unique<PlainMemory>());
   }
+  SmallExchange* small_exchange() override { return home_.exchange.get(); }
   bool progress(Sink& sink) override;
 
   int descriptor() const override { return epoll_.get(); }
@@ -91,12 +92,16 @@ Result<std::unique_ptr<Transport>> ShmTransport::open(const Rail& rail,
   if (!nonce.is_ok()) return failed(nonce.status().message());
   address.value().nonce = nonce.value();
   address.value().staging_bytes = staging_bytes_for(context.rank_count);
+  const Outbox layout{static_cast<std::size_t>(context.rank_count), address.value().staging_bytes};
   // Only the parts that belong to peers of this host will ever have pages.
-  auto outbox =
-      make_memory_file("polyrail-" + rail.name, direction_bytes(address.value().staging_bytes) *
-                                                    static_cast<std::size_t>(context.rank_count));
+  auto outbox = make_memory_file("polyrail-" + rail.name, layout.bytes());
   if (!outbox.is_ok()) return failed(outbox.status().message());
   address.value().outbox = outbox.value().get();
+  const Outbox::Range range = layout.boards();
+  const Status reserved = reserve_pages(outbox.value(), range.offset_bytes, range.bytes);
+  if (!reserved.is_ok()) return failed(reserved.message());
+  auto boards = map_file(outbox.value(), range.offset_bytes, range.bytes);
+  if (!boards.is_ok()) return failed(boards.status().message());
   auto bell = Doorbell::make();
   if (!bell.is_ok()) return failed(bell.status().message());
   address.value().bell = bell.value().descriptor();
@@ -116,7 +121,10 @@ Result<std::unique_ptr<Transport>> ShmTransport::open(const Rail& rail,
             .communicator_id = context.communicator_id,
             .address = address.value(),
             .outbox = std::move(outbox).value(),
+            .boards = std::move(boards).value(),
             .bell = std::move(bell).value()};
+  home.exchange = std::make_unique<ShmSmallExchange>(
+      *reinterpret_cast<BoardPair*>(home.boards.base()), context.rank_count);
   PR_ASSERT(context.key.size() == home.key.size());
   std::copy(context.key.begin(), context.key.end(), home.key.begin());
   return std::unique_ptr<Transport>(
@@ -178,6 +186,10 @@ bool ShmTransport::prepare_sleep() {
       return false;
     }
     is_connecting |= endpoint->is_connecting();
+  }
+  if (home_.exchange->has_news()) {
+    end_sleep();
+    return false;
   }
   if (is_connecting) {
     // A peer that has not been verified cannot ring the bell yet.
