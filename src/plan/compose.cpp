@@ -10,6 +10,12 @@ namespace {
 constexpr std::string_view kTwoLevelPrefix = "two_level(";
 constexpr std::string_view kLeadersPrefix = "leaders(";
 
+int chunk_count_of(const Recipe& recipe, const Strand& strand) {
+  if (recipe.least_chunk_bytes == 0) return recipe.chunk_count;
+  const std::uint64_t most = strand.range.bytes / recipe.least_chunk_bytes;
+  return static_cast<int>(std::clamp<std::uint64_t>(most, 1, recipe.chunk_count));
+}
+
 }  // namespace
 
 std::string Algorithm::name() const {
@@ -50,7 +56,7 @@ Plan compose(const CollectiveSpec& spec, int plane_count, const Recipe& recipe) 
   const GeneratorInfo& generator = *recipe.algorithm.generator;
   for (const Strand& strand : recipe.strands) {
     const std::vector<Range> chunks =
-        cut_evenly(strand.range, recipe.chunk_count, builder.element_bytes());
+        cut_evenly(strand.range, chunk_count_of(recipe, strand), builder.element_bytes());
     std::vector<std::vector<StepList>> done(chunks.size());  // by chunk and rank
     for (std::size_t c = 0; c < chunks.size(); ++c) {
       if (chunks[c].bytes == 0) continue;

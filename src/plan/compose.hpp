@@ -38,7 +38,8 @@ struct Strand {
 
 struct Recipe {
   Algorithm algorithm;
-  int chunk_count = 1;  // each strand's range is cut into so many
+  int chunk_count = 1;                  // each strand's range is cut into so many,
+  std::uint64_t least_chunk_bytes = 0;  // but into none shorter than this
   // A rank takes part in a chunk when the one so many before it is done there, so that results do
   // not queue behind contributions to far later chunks; 0: in all chunks at once.
   int window = 0;

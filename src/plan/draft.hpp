@@ -28,7 +28,7 @@ class Drafter final {
   int least_ranks() const { return least_ranks_; }  // on one that has any
 
   Draft draft(const Algorithm& algorithm) const;
-  // direct, or two_level(direct), over mixed routes; for topologies with partial planes.
+  // direct, or two_level(direct), over mixed routes; among at least three hosts.
   Draft draft_mixed(int route_count) const;
   // About how many steps the plan has with so many chunks.
   double step_count(const Recipe& recipe, int chunk_count) const;

@@ -11,27 +11,32 @@
 namespace polyrail {
 namespace {
 
-// Rows of words, printed in columns: the first ones left-aligned, the others right-aligned.
+// Rows of words, printed in columns: the first ones left-aligned, the others right-aligned. A note
+// stands behind its row and takes part in no column.
 class Table {
  public:
   explicit Table(std::size_t left_columns) : left_columns_(left_columns) {}
 
-  void add(std::vector<std::string> row) { rows_.push_back(std::move(row)); }
+  void add(std::vector<std::string> cells, std::string note = {}) {
+    rows_.push_back({std::move(cells), std::move(note)});
+  }
 
   std::string text() const {
     std::vector<std::size_t> widths;
-    for (const auto& row : rows_) {
-      widths.resize(std::max(widths.size(), row.size()));
-      for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+    for (const Row& row : rows_) {
+      widths.resize(std::max(widths.size(), row.cells.size()));
+      for (std::size_t c = 0; c < row.cells.size(); ++c) {
+        widths[c] = std::max(widths[c], row.cells[c].size());
+      }
     }
     std::string text;
-    for (const auto& row : rows_) {
-      std::string line = " ";
-      for (std::size_t c = 0; c < row.size(); ++c) {
-        const std::string padding(widths[c] - row[c].size(), ' ');
-        line += " " + (c < left_columns_ ? row[c] + padding : padding + row[c]);
-        if (c + 1 < row.size()) line += ' ';
+    for (const Row& row : rows_) {
+      std::string line;
+      for (std::size_t c = 0; c < row.cells.size(); ++c) {
+        const std::string padding(widths[c] - row.cells[c].size(), ' ');
+        line += "  " + (c < left_columns_ ? row.cells[c] + padding : padding + row.cells[c]);
       }
+      line += "  " + row.note;
       line.erase(line.find_last_not_of(' ') + 1);
       text += line + "\n";
     }
@@ -39,8 +44,13 @@ class Table {
   }
 
  private:
+  struct Row {
+    std::vector<std::string> cells;
+    std::string note;
+  };
+
   std::size_t left_columns_;
-  std::vector<std::vector<std::string>> rows_;
+  std::vector<Row> rows_;
 };
 
 template <typename... Arguments>
@@ -155,12 +165,10 @@ class Explanation {
     table.add({"algorithm", "chunks", "rails", "predicted", "of limit", "steps"});
     for (const std::size_t c : shown) {
       const Candidate& candidate = study_.candidates[c];
-      std::vector<std::string> row = {
-          candidate.recipe.algorithm.name(), std::to_string(candidate.recipe.chunk_count),
-          rails_of(candidate.recipe),        readable_time(candidate.predicted_us),
-          of_limit(candidate.predicted_us),  std::to_string(candidate.step_count)};
-      if (c == study_.chosen) row.push_back("<- chosen");
-      table.add(std::move(row));
+      table.add({candidate.recipe.algorithm.name(), std::to_string(candidate.recipe.chunk_count),
+                 rails_of(candidate.recipe), readable_time(candidate.predicted_us),
+                 of_limit(candidate.predicted_us), std::to_string(candidate.step_count)},
+                c == study_.chosen ? "<- chosen" : "");
     }
     text_ += table.text();
     for (const std::string& left_out : study_.left_out) {
@@ -214,15 +222,15 @@ class Explanation {
       if (study_.routes[r].plane != plane) continue;
       switch (chosen.verdicts[r]) {
         case Split::Verdict::kUsed:
-          return "left out: too small";
+          return "left out: its share is too small to cut off";
         case Split::Verdict::kTooLate:
-          return "left out: too late";
+          return "left out: others are done before its first byte";
         case Split::Verdict::kNoGain:
-          return "left out: no gain";
+          return "left out: saves less than a message costs";
       }
     }
-    return is_across_hosts(topology_) ? "not on all hosts"
-                                      : "others are nearer";
+    return is_across_hosts(topology_) ? "not used: it does not join all hosts"
+                                      : "not used: other rails are nearer to the ranks";
   }
 
   void add_rails() {
@@ -242,7 +250,7 @@ class Explanation {
                                       std::string(name(plane_view.kind)), rate,
                                       readable_time(plane_view.latency_us)};
       if (plane_view.busiest == nullptr) {
-        row.push_back(verdict(plane));
+        table.add(std::move(row), verdict(plane));
       } else {
         row.push_back(plane_view.share > 0 ? percent_text(plane_view.share) : "in host");
         row.push_back(bytes_text(static_cast<double>(plane_view.busiest->bytes)));
@@ -250,8 +258,8 @@ class Explanation {
         if (bottleneck == nullptr || plane_view.busiest->busy_us > bottleneck->busy_us) {
           bottleneck = plane_view.busiest;
         }
+        table.add(std::move(row));
       }
-      table.add(std::move(row));
     }
     text_ += table.text();
     if (bottleneck == nullptr) return;
@@ -268,11 +276,9 @@ class Explanation {
   }
 
   void add_limit() {
-    text_ +=
-        "Limit: no plan is faster than " + readable_time(plan_.limit_us) +
-        " by the rates of the rails: each host must\n"
-        "  send its own bytes once, all together 2(N-1) times the bytes for N hosts, and the last\n"
-        "  byte arrives a latency later\n";
+    text_ += "Limit: " + readable_time(plan_.limit_us) +
+             ": each host must send the vector once, N hosts together 2(N-1) times, and the\n"
+             "  last byte arrives one latency later. On one host the same holds for its ranks.\n";
   }
 
   const Plan& plan_;

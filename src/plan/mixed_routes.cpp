@@ -1,6 +1,8 @@
 // Routes where hosts have unlike sets of rails: a small load balancing of pairs over planes.
 
 #include <algorithm>
+#include <limits>
+#include <numeric>
 
 #include "src/plan/routes.hpp"
 
@@ -131,19 +133,33 @@ class MixedRoutes {
 
 }  // namespace
 
-bool has_partial_planes(const Topology& topology) {
-  for (int plane = 0; plane < topology.plane_count(); ++plane) {
-    bool joins_some = false;
-    bool misses_some = false;
-    for (int a = 0; a < topology.rank_count(); ++a) {
-      for (int b = a + 1; b < topology.rank_count(); ++b) {
-        if (topology.rank_hosts[a] == topology.rank_hosts[b]) continue;
-        (topology.joins(plane, a, b) ? joins_some : misses_some) = true;
-      }
-    }
-    if (joins_some && misses_some) return true;
+double pooling_gain(const Topology& topology) {
+  std::vector<int> ranks;  // one for each host
+  std::vector<bool> is_seen(topology.hosts.size(), false);
+  for (int rank = 0; rank < topology.rank_count(); ++rank) {
+    if (!is_seen[topology.rank_hosts[rank]]) ranks.push_back(rank);
+    is_seen[topology.rank_hosts[rank]] = true;
   }
-  return false;
+  // The limit of hosts with these rates, as in limit_us().
+  const auto reachable = [](const std::vector<double>& rates) {
+    const double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
+    return std::min(*std::min_element(rates.begin(), rates.end()),
+                    sum / (2.0 * static_cast<double>(rates.size() - 1)));
+  };
+  std::vector<double> pooled(ranks.size());
+  double apart = 0;
+  for (int plane = 0; plane < topology.plane_count(); ++plane) {
+    std::vector<double> rates(ranks.size());
+    for (std::size_t a = 0; a < ranks.size(); ++a) {
+      for (std::size_t b = 0; b < ranks.size() && rates[a] == 0; ++b) {
+        if (a == b || !topology.joins(plane, ranks[a], ranks[b])) continue;
+        rates[a] = RailCost(*topology.rail(ranks[a], plane)).bytes_per_s();
+      }
+      pooled[a] += rates[a];
+    }
+    apart += reachable(rates);
+  }
+  return apart > 0 ? reachable(pooled) / apart : std::numeric_limits<double>::infinity();
 }
 
 std::vector<Route> mixed_routes(const Topology& topology, const Route& within,

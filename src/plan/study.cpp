@@ -18,10 +18,12 @@ constexpr double kMostSteps = 300000;
 constexpr double kManySteps = 3000;
 constexpr double kHopeless = 3;
 constexpr double kMostChunkedSteps = 10000;
-constexpr double kLeastChunkBytes = 16 * 1024;
+constexpr std::uint64_t kLeastMessageBytes = 16 * 1024;
 constexpr std::size_t kTriedWithChunks = 3;
 constexpr int kChunkWindow = 4;
-constexpr int kMixedRoutes = 4;
+constexpr double kWorthPooling = 1.05;
+constexpr int kMixedRoutes = 4;  // twice as many among few hosts
+constexpr int kFewHosts = 4;
 
 class Studying {
  public:
@@ -83,8 +85,9 @@ class Studying {
         }
       }
     }
-    if (drafter_.host_count() > 2 && has_partial_planes(topology_)) {
-      drafts_.push_back(drafter_.draft_mixed(kMixedRoutes));
+    if (drafter_.host_count() > 2 && pooling_gain(topology_) > kWorthPooling) {
+      drafts_.push_back(drafter_.draft_mixed(drafter_.host_count() > kFewHosts ? kMixedRoutes
+                                                                               : 2 * kMixedRoutes));
     }
   }
 
@@ -115,34 +118,41 @@ class Studying {
     study_.candidates.push_back(std::move(candidate));
   }
 
-  // The most promising candidates once more, with chunks that overlap their hops.
+  // The most promising candidates once more, with chunks that overlap their hops. Unequal hosts
+  // are promising only with them.
   void try_chunks() {
     std::vector<std::size_t> promising(study_.candidates.size());
     std::iota(promising.begin(), promising.end(), std::size_t{0});
     std::stable_sort(promising.begin(), promising.end(), [&](std::size_t a, std::size_t b) {
       return predicted_us(a) < predicted_us(b);
     });
-    promising.resize(std::min(promising.size(), kTriedWithChunks));
-    for (const std::size_t p : promising) try_chunks_of(Candidate(study_.candidates[p]));
+    for (std::size_t p = 0; p < promising.size(); ++p) {
+      const Candidate& candidate = study_.candidates[promising[p]];
+      if (p < kTriedWithChunks || is_unequal(candidate)) try_chunks_of(Candidate(candidate));
+    }
+  }
+
+  static bool is_unequal(const Candidate& candidate) {
+    return std::any_of(candidate.recipe.strands.begin(), candidate.recipe.strands.end(),
+                       [](const Strand& strand) { return !strand.weights.empty(); });
   }
 
   void try_chunks_of(Candidate candidate) {
-    auto least = static_cast<double>(spec_.bytes());
-    bool is_unequal = false;
-    for (const Strand& strand : candidate.recipe.strands) {
-      least = std::min(least, static_cast<double>(strand.range.bytes));
-      if (!strand.weights.empty()) is_unequal = true;
-    }
+    Recipe& recipe = candidate.recipe;
+    recipe.least_chunk_bytes = kLeastMessageBytes * static_cast<std::uint64_t>(spec_.rank_count);
+    std::uint64_t longest = 0;
+    for (const Strand& strand : recipe.strands) longest = std::max(longest, strand.range.bytes);
+    const bool needs_chunks = is_unequal(candidate);
     double best_us = candidate.predicted_us;
-    for (int chunk_count = 2; chunk_count <= (is_unequal ? 64 : 16); chunk_count *= 2) {
-      if (least / (chunk_count * spec_.rank_count) < kLeastChunkBytes) break;
-      if (drafter_.step_count(candidate.recipe, chunk_count) > kMostChunkedSteps) break;
-      candidate.recipe.chunk_count = chunk_count;
+    for (int chunk_count = 2; chunk_count <= (needs_chunks ? 64 : 16); chunk_count *= 2) {
+      if (longest / chunk_count < recipe.least_chunk_bytes) break;
+      if (drafter_.step_count(recipe, chunk_count) > kMostChunkedSteps) break;
+      recipe.chunk_count = chunk_count;
       // Unequal hosts are at different chunks at a time, and must wait for one another.
-      candidate.recipe.window = is_unequal && chunk_count > kChunkWindow ? kChunkWindow : 0;
+      recipe.window = needs_chunks && chunk_count > kChunkWindow ? kChunkWindow : 0;
       add(candidate);
       const double us = study_.candidates.back().predicted_us;
-      if (us > best_us * kMoreChunks && !is_unequal) break;
+      if (us > best_us * kMoreChunks && !needs_chunks) break;
       best_us = std::min(best_us, us);
     }
   }

@@ -258,6 +258,16 @@ TEST(Planner, UsesPlanesThatJoinOnlySomeHosts) {
   EXPECT_LE(plan.predicted_us, 1.06 * plan.limit_us) << plan.algorithm;
 }
 
+// Host 3 has a bad second rail: the others use theirs among themselves.
+TEST(Planner, PoolsTheRailsOfUnlikeHosts) {
+  for (const char* line : {"4 hosts, rails 1gbit+1gbit 20us, host 3 rails 1gbit+10mbit 20us",
+                           "4 hosts x 2 ranks, rails 1gbit+1gbit 20us, shm 8GBps 300ns, "
+                           "host 3 rails 1gbit+10mbit 20us"}) {
+    const Plan plan = plan_of(line, 64 * kMiB);
+    EXPECT_LE(plan.predicted_us, 1.08 * plan.limit_us) << plan.algorithm;
+  }
+}
+
 TEST(Planner, NamesRanksThatShareNoRail) {
   Topology topology = topology_of("3 hosts, rails 1gbit+1gbit 20us");
   std::erase_if(topology.hosts[0].rails, [](const Rail& rail) { return rail.plane == 1; });
