@@ -145,7 +145,7 @@ TEST(DiscoverHost, SeesThisMachine) {
   EXPECT_LE(probe.host.core_count, sysconf(_SC_NPROCESSORS_CONF));
   EXPECT_THAT(probe.host.rails, testing::IsEmpty());
   EXPECT_THAT(probe.warnings, testing::IsEmpty());
-  EXPECT_EQ(probe, discover_host());
+  EXPECT_EQ(probe.host, discover_host().host);  // interfaces may come and go between the calls
 }
 
 TEST(DiscoverHost, WorksWithoutHwlocAndSysfs) {
