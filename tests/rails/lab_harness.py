@@ -18,7 +18,7 @@ PROGRAMS = os.environ.get("LAB_PROGRAMS") or os.path.join(HERE, "..", "..", "per
 LAB_PROGRAM = os.path.join(PROGRAMS, "polyrail-lab")
 
 
-def lab_command(*words, name=None, timeout_s=60, **options):
+def lab_command(*words, name=None, timeout_s=240, **options):
     """Run polyrail-lab; the finished process with its output as text."""
     named = ["--lab", name] if name else []
     return subprocess.run(
@@ -31,10 +31,14 @@ class Lab:
 
     def __init__(self, *up_words):
         self.name = "t" + secrets.token_hex(4)
-        self.up_words_ = up_words
+        self.up_words = up_words
 
     def __enter__(self):
-        self.must("up", *self.up_words_)
+        try:
+            self.must("up", *self.up_words)
+        except BaseException:  # also if it took so long that it was killed
+            self.command("down")
+            raise
         return self
 
     def __exit__(self, *_):
@@ -52,7 +56,7 @@ class Lab:
 
     def run(self, *program, options=()):
         """The lines that each rank printed, in rank order."""
-        text = self.must("run", "--timeout", "60", *options, "--", *program)
+        text = self.must("run", "--timeout", "200", *options, "--", *program)
         lines = {}
         for line in text.splitlines():
             rank, _, rest = line.partition("] ")

@@ -26,7 +26,7 @@ def _output(*words):
     return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
-def wait_until(condition, patience_s=20):
+def wait_until(condition, patience_s=60):
     """Poll for something that another process brings about."""
     deadline = time.monotonic() + patience_s
     while not condition():
@@ -66,11 +66,11 @@ class Hosts(unittest.TestCase):
                 inner = (LAB_PROGRAM, "rsh", "-l", "root", target, "hostname; echo $LAB_HOST")
                 self.assertEqual(lab.must("exec", "h0", "--", *inner).split(), [target, target[1:]])
 
-    def test_have_ipv6_addresses_if_asked_for(self):
-        with Lab("--ipv6", "--hosts", "3") as lab:
-            self.assertIn("fd77:0:0:1::2/64", lab.must("exec", "h1", "--", "ip", "-6", "addr"))
-        with Lab() as lab:
-            self.assertEqual(lab.must("exec", "h1", "--", "ip", "-6", "addr"), "")
+    def test_have_ipv6_addresses_only_if_asked_for(self):
+        for words, count in ((), 0), (("--ipv6",), 1):
+            with self.subTest(words), Lab(*words) as lab:
+                text = lab.must("exec", "h1", "--", "ip", "-6", "addr")
+                self.assertEqual(text.count("fd77:0:0:1::2/64"), count)
 
     def test_two_labs_do_not_meet(self):
         with Lab("--rails", "1gbit") as first, Lab("--rails", "100mbit,100mbit") as second:
@@ -79,14 +79,17 @@ class Hosts(unittest.TestCase):
 
 
 class Runs(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.lab = cls.enterClassContext(Lab())
+
     def test_set_the_variables_of_ranks(self):
-        with Lab() as lab:
-            show = (
-                "echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $MASTER_ADDR;"
-                "echo $POLYRAIL_KEY $MASTER_PORT; env | grep -c ^POLYRAIL_"
-            )
-            ranks = lab.run("sh", "-c", show, options=("--ranks-per-host", "2"))
-            again = lab.run("sh", "-c", show)
+        show = (
+            "echo $RANK $WORLD_SIZE $LOCAL_RANK $LOCAL_WORLD_SIZE $MASTER_ADDR;"
+            "echo $POLYRAIL_KEY $MASTER_PORT; env | grep -c ^POLYRAIL_"
+        )
+        ranks = self.lab.run("sh", "-c", show, options=("--ranks-per-host", "2"))
+        again = self.lab.run("sh", "-c", show)
         expected = [f"{rank} 4 {rank % 2} 2 10.77.0.1" for rank in range(4)]
         self.assertEqual([lines[0] for lines in ranks], expected)
         self.assertEqual(len({lines[1] for lines in ranks}), 1)
@@ -95,36 +98,32 @@ class Runs(unittest.TestCase):
         self.assertNotEqual(ranks[0][1], again[0][1])
 
     def test_end_with_the_status_of_the_first_rank_that_failed(self):
-        with Lab() as lab:
-            late = "test $RANK = 0 && exit 7; sleep 30"
-            done = lab.command("run", "--grace", "0", "--", "sh", "-c", late)
-            self.assertEqual(done.returncode, 7)
-            self.assertIn("rank 0: exit status 7", done.stderr)
-            done = lab.command("run", "--", "sh", "-c", "kill -9 $$")
-            self.assertEqual(done.returncode, 128 + 9)
+        late = "test $RANK = 0 && exit 7; sleep 30"
+        done = self.lab.command("run", "--grace", "0", "--", "sh", "-c", late)
+        self.assertEqual(done.returncode, 7)
+        self.assertIn("rank 0: exit status 7", done.stderr)
+        done = self.lab.command("run", "--", "sh", "-c", "kill -9 $$")
+        self.assertEqual(done.returncode, 128 + 9)
 
     def test_end_with_124_when_time_is_up(self):
-        with Lab() as lab:
-            done = lab.command("run", "--timeout", "0.3", "--", "sleep", "60")
-            self.assertEqual(done.returncode, 124)
-            self.assertIn("timed out", done.stderr)
+        done = self.lab.command("run", "--timeout", "0.3", "--", "sleep", "60")
+        self.assertEqual(done.returncode, 124)
+        self.assertIn("timed out", done.stderr)
 
     def test_copy_output_and_errors_line_by_line(self):
-        with Lab() as lab:
-            done = lab.command("run", "--", "sh", "-c", "printf 'a b\\nend'; echo e >&2")
-            expected = ["[0] a b", "[0] end", "[1] a b", "[1] end"]
-            self.assertEqual(sorted(done.stdout.splitlines()), expected)
-            self.assertEqual(sorted(done.stderr.splitlines()), ["[0] e", "[1] e"])
-            plain = lab.must("run", "--no-prefix", "--on", "h1", "--", "hostname")
-            self.assertEqual(plain, "h1\n")
+        done = self.lab.command("run", "--", "sh", "-c", "printf 'a b\\nend'; echo e >&2")
+        expected = ["[0] a b", "[0] end", "[1] a b", "[1] end"]
+        self.assertEqual(sorted(done.stdout.splitlines()), expected)
+        self.assertEqual(sorted(done.stderr.splitlines()), ["[0] e", "[1] e"])
+        plain = self.lab.must("run", "--no-prefix", "--on", "h1", "--", "hostname")
+        self.assertEqual(plain, "h1\n")
 
     def test_change_rails_at_the_given_times(self):
-        with Lab() as lab:
-            state = "/sys/class/net/rail1/operstate"
-            wait = f"until grep -q down {state}; do sleep 0.02; done; echo seen"
-            changes = ("--at", "0.1:set-rate rail0 300mbit", "--at", "0.2:cut rail1")
-            self.assertEqual(lab.run("sh", "-c", wait, options=changes), [["seen"], ["seen"]])
-            self.assertEqual(lab.link("h0", "rail0")["out"]["rate_bits_per_s"], 3 * 10**8)
+        state = "/sys/class/net/rail1/operstate"
+        wait = f"until grep -q down {state}; do sleep 0.02; done; echo seen"
+        changes = ("--at", "0.1:set-rate rail0 300mbit", "--at", "0.2:cut rail1")
+        self.assertEqual(self.lab.run("sh", "-c", wait, options=changes), [["seen"], ["seen"]])
+        self.assertEqual(self.lab.link("h0", "rail0")["out"]["rate_bits_per_s"], 3 * 10**8)
 
 
 class Changes(unittest.TestCase):
@@ -142,6 +141,11 @@ class Changes(unittest.TestCase):
         "except TimeoutError: print('lost')"
     )
 
+    @classmethod
+    def setUpClass(cls):
+        """Direct cables, and switches."""
+        cls.labs = [cls.enterClassContext(Lab("--hosts", hosts)) for hosts in ("2", "3")]
+
     def datagram(self, lab, source, target, patience_s):
         """What becomes of one datagram over rail0."""
         address = f"10.77.0.{int(target[1:]) + 1}"
@@ -151,8 +155,8 @@ class Changes(unittest.TestCase):
         return receiver.communicate()[0].strip()
 
     def test_dropping_one_way_leaves_the_other_way_alone(self):
-        for hosts in ("2", "3"):
-            with self.subTest(hosts=hosts), Lab("--hosts", hosts) as lab:
+        for lab in self.labs:
+            with self.subTest(lab.up_words):
                 self.assertEqual(self.datagram(lab, "h0", "h1", 20), "came")
                 lab.must("cut", "rail0", "--drop", "--dir", "out", "--host", "h0")
                 self.assertEqual(self.datagram(lab, "h0", "h1", 0.3), "lost")
@@ -162,8 +166,8 @@ class Changes(unittest.TestCase):
                 self.assertEqual(self.datagram(lab, "h0", "h1", 20), "came")
 
     def test_a_cut_link_loses_its_carrier_until_it_is_mended(self):
-        for hosts in ("2", "3"):
-            with self.subTest(hosts=hosts), Lab("--hosts", hosts) as lab:
+        for lab in self.labs:
+            with self.subTest(lab.up_words):
                 lab.must("cut", "rail1", "--host", "h1")
                 self.assertTrue(wait_until(lambda: lab.link("h1", "rail1")["carrier"] == "down"))
                 self.assertEqual(lab.link("h1", "rail0")["carrier"], "up")
@@ -171,18 +175,18 @@ class Changes(unittest.TestCase):
                 self.assertTrue(wait_until(lambda: lab.link("h1", "rail1")["carrier"] == "up"))
 
     def test_counters_survive_a_cut(self):
-        with Lab() as lab:
+        for lab in self.labs:
             self.assertEqual(self.datagram(lab, "h0", "h1", 20), "came")
             before = lab.link("h0", "rail0")["out"]["bytes"]
             self.assertGreater(before, 0)
             lab.must("cut", "rail0", "--drop")
             lab.must("mend", "rail0")
-            self.assertGreaterEqual(lab.link("h1", "rail0")["in"]["bytes"], before)
+            self.assertGreaterEqual(lab.link("h0", "rail0")["out"]["bytes"], before)
 
 
 class Leftovers(unittest.TestCase):
     def test_down_removes_everything_and_may_be_repeated(self):
-        for hosts in ("1", "2", "3"):
+        for hosts in ("1", "3"):
             with self.subTest(hosts=hosts), Lab("--hosts", hosts) as lab:
                 self.assertEqual(lab.must("up", "--hosts", hosts).split(":")[0], "already up")
                 stray = "setsid sleep 1000 >/dev/null 2>&1 & echo $!"
@@ -248,17 +252,14 @@ class Mistakes(unittest.TestCase):
                     self.assertIn(text, done.stderr)
                     self.assertNotIn("Traceback", done.stderr)
             self.assertEqual(lab.link("h0", "rail0")["out"]["rate_bits_per_s"], 10**9)
+            done = lab.command("run", "--", "no-such-program")
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("no-such-program: No such file", done.stderr)
 
     def test_a_lab_that_is_not_up_is_an_error(self):
         done = lab_command("run", "--", "true", name="tnone")
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertIn("not up", done.stderr)
-
-    def test_a_program_that_is_not_there_is_named(self):
-        with Lab() as lab:
-            done = lab.command("run", "--", "no-such-program")
-            self.assertEqual(done.returncode, 1)
-            self.assertIn("no-such-program: No such file", done.stderr)
 
     def test_without_root_the_status_is_3(self):
         done = lab_command("up", name="tnobody", user=65534)

@@ -115,7 +115,7 @@ def make_parser(functions):
         "run a program on every host, with rank variables",
         "Sets RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and a new "
         "POLYRAIL_KEY, so that a Polyrail program needs nothing else; also LAB_HOST, LAB_HOSTS, "
-        "LAB_DEVICES, LAB_ADDRESSES and LAB_RATES.",
+        "LAB_DEVICES, LAB_ADDRESSES, LAB_RATES and LAB_SCRATCH, a directory that all hosts see.",
     )
     add_run_arguments(command)
 

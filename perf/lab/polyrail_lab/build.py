@@ -58,7 +58,7 @@ def _wanted_namespaces(lab):
 
 def _build(lab, spec):
     lab.spec, lab.links, lab.carried = spec, _fresh_links(spec), {}
-    os.makedirs(lab.directory, exist_ok=True)
+    os.makedirs(lab.scratch)
     for namespace in _wanted_namespaces(lab):
         command("ip", "netns", "add", namespace)
     with _congestion_allowed(spec.congestion):
@@ -182,7 +182,7 @@ def down(lab):
 
     The caller holds the lab's lock.
     """
-    _end_processes(lab)
+    stubborn = _end_processes(lab)
     for namespace in lab.namespaces():
         # Links first: a veth pair goes at once even if something still holds the namespace.
         links = json.loads(quiet_command("ip", "-n", namespace, "-j", "link") or "[]")
@@ -201,19 +201,21 @@ def down(lab):
         else:
             os.unlink(entry.path)
     lab.spec, lab.links, lab.carried, lab.is_up = None, [], {}, False
+    if stubborn:
+        raise LabError(f"processes of lab {lab.name!r} do not end: {stubborn}")
 
 
 def _end_processes(lab):
-    for sent, patience_s in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0)):
+    """End what runs inside, gently first; those that are still there after half a minute."""
+    pids = lab.processes()
+    for sent, patience_s in ((signal.SIGTERM, 2.0), (signal.SIGKILL, 30.0)):
         deadline = time.monotonic() + patience_s
         signalled = set()
-        while pids := lab.processes():
+        while pids and time.monotonic() < deadline:
             for pid in set(pids) - signalled:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, sent)
                 signalled.add(pid)
-            if time.monotonic() > deadline:
-                break
             time.sleep(0.02)
-    if pids := lab.processes():
-        raise LabError(f"processes inside lab {lab.name!r} do not end: {pids}")
+            pids = lab.processes()
+    return pids

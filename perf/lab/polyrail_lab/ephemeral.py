@@ -8,6 +8,7 @@ command's group or tree does not reach it.
 import contextlib
 import os
 import signal
+import time
 
 from . import build
 from .errors import LabError
@@ -38,6 +39,19 @@ def kept(lab):
             raise LabError(trouble)
 
 
+def _take_down(lab, attempts=5):
+    """Nobody comes after the keeper, so it does not give up at the first trouble."""
+    for attempt in range(attempts):
+        try:
+            with lab.locked():
+                build.down(lab.load())
+            return
+        except (LabError, OSError):
+            if attempt + 1 == attempts:
+                raise
+            time.sleep(1.0)
+
+
 def _keep(lab, life_reader, report_writer):
     trouble = ""
     try:
@@ -48,8 +62,7 @@ def _keep(lab, life_reader, report_writer):
         for descriptor in range(3):
             os.dup2(nothing, descriptor)
         os.read(life_reader, 1)
-        with lab.locked():
-            build.down(lab.load())
+        _take_down(lab)
     except BaseException as error:  # must reach the report, whatever it is
         trouble = str(error) or repr(error)
     os.write(report_writer, trouble.encode())

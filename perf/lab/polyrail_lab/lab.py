@@ -12,9 +12,9 @@ import os
 import re
 
 from .errors import LabError, UsageError
-from .system import command, quiet_command
 
 STATE_ROOT = "/run/polyrail-lab"
+NAMESPACE_ROOT = "/run/netns"  # where `ip netns` keeps them
 SUBNET = "10.77"
 MAX_HOSTS, MAX_RAILS = 64, 16
 DIRECTIONS = ("out", "in")  # as the host sees them
@@ -125,6 +125,11 @@ class Lab:
         return self.path(f"h{host}", what)
 
     @property
+    def scratch(self):
+        """A directory that all hosts see and that goes when the lab does."""
+        return self.path("scratch")
+
+    @property
     def prefix(self):
         return f"prlab-{self.name}-"
 
@@ -136,8 +141,7 @@ class Lab:
 
     def namespaces(self):
         """The lab's network namespaces that exist, also those of an `up` that broke off."""
-        listed = (line.split()[0] for line in command("ip", "netns", "list").splitlines() if line)
-        return [name for name in listed if name.startswith(self.prefix)]
+        return [name for name in _all_namespaces() if name.startswith(self.prefix)]
 
     @staticmethod
     def address(host, rail):
@@ -167,17 +171,20 @@ class Lab:
 
     def processes(self):
         """Ids of the processes inside the lab's network namespaces."""
-        pids = {
-            int(word)
-            for namespace in self.namespaces()
-            for word in quiet_command("ip", "netns", "pids", namespace).split()
-        }
-        return sorted(pids - {os.getpid()})
+        inside = {os.stat(f"{NAMESPACE_ROOT}/{name}").st_ino for name in self.namespaces()}
+        pids = []
+        for name in os.listdir("/proc"):
+            # Processes that end meanwhile are gone; those that have ended have no namespace.
+            with contextlib.suppress(OSError):
+                if name.isdigit() and os.stat(f"/proc/{name}/ns/net").st_ino in inside:
+                    pids.append(int(name))
+        return sorted(set(pids) - {os.getpid()})
 
     def host_environment(self, host):
         """Variables for the programs of a host; the prefix LAB_ is the lab's own."""
         return {
             "LAB_NAME": self.name,
+            "LAB_SCRATCH": self.scratch,
             "LAB_HOST": str(host),
             "LAB_HOSTS": str(self.spec.hosts),
             "LAB_DEVICES": ",".join(f"rail{rail}" for rail in self.rails()),
@@ -186,11 +193,14 @@ class Lab:
         }
 
 
+def _all_namespaces():
+    return os.listdir(NAMESPACE_ROOT) if os.path.isdir(NAMESPACE_ROOT) else []
+
+
 def all_labs():
     """Every lab that has left something on this machine."""
     names = set(os.listdir(STATE_ROOT)) if os.path.isdir(STATE_ROOT) else set()
-    for line in quiet_command("ip", "netns", "list").splitlines():
-        match = re.match(r"prlab-([a-z0-9]+)-", line)
-        if match:
+    for namespace in _all_namespaces():
+        if match := re.match(r"prlab-([a-z0-9]+)-", namespace):
             names.add(match.group(1))
     return [Lab(name) for name in sorted(names)]

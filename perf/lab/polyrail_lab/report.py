@@ -22,6 +22,7 @@ def describe(spec):
 def status_json(lab):
     state = {
         "lab": lab.name,
+        "scratch": lab.scratch,
         "spec": dataclasses.asdict(lab.spec),
         "links": wires.measure(lab),
         "processes": lab.processes(),

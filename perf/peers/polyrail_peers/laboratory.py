@@ -8,7 +8,6 @@ import re
 import secrets
 import signal
 import subprocess
-import tempfile
 
 from .errors import CannotError, CompareError, UsageError
 from .units import parse_rate
@@ -33,7 +32,7 @@ class Laboratory:
         self.ranks_per_host = ranks_per_host
         self.name = "cmp" + secrets.token_hex(4)
         self.holder_ = None
-        self.scratch_ = None
+        self.scratch = ""
 
     @property
     def rank_count(self):
@@ -46,11 +45,6 @@ class Laboratory:
             if match := re.fullmatch(r"h([0-9]+):(?:rail)?([0-9]+)=(.+)", text.strip()):
                 rates[int(match.group(1))][int(match.group(2))] = parse_rate(match.group(3))
         return rates
-
-    @property
-    def scratch(self):
-        """A directory for files of this lab's launches."""
-        return self.scratch_.name
 
     @property
     def rails(self):
@@ -84,13 +78,13 @@ class Laboratory:
             why = " ".join(errors.split()) or "polyrail-lab gave no reason"
             kinds = {2: UsageError, EXIT_CANNOT: CannotError}
             raise kinds.get(self.holder_.returncode, CompareError)(why)
-        self.scratch_ = tempfile.TemporaryDirectory(prefix="polyrail-compare-")
+        # For files of the launches; the lab takes it along when it goes.
+        self.scratch = json.loads(self.command("status", "--json"))["scratch"]
         return self
 
     def __exit__(self, *_):
         self.holder_.send_signal(signal.SIGTERM)
         self.holder_.communicate()
-        self.scratch_.cleanup()
 
     def words(self, *words):
         """The command line of a polyrail-lab command on this lab."""
