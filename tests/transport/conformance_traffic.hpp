@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <random>
 #include <utility>
@@ -45,6 +46,7 @@ class Traffic {
     std::vector<std::byte> memory;  // guard, misalignment, payload, guard
     std::size_t begin = 0;
     std::byte* data() { return memory.data() + begin; }
+    void fill(std::byte with) { std::memset(memory.data(), static_cast<int>(with), memory.size()); }
   };
   struct Slice {
     int from = -1;

@@ -75,10 +75,12 @@ void TcpEndpoint::discard_incoming(std::uint32_t operation) {
 
 bool TcpEndpoint::progress(Sink& sink, bool looks) {
   bool has_moved = false;
+  is_settled_ = true;
   for (int turn = 0; turn < kTurnsPerVisit; ++turn) {
     bool has_turned = false;
     for (auto& socket : sockets_) {
       IncomingFrames& incoming = socket->incoming;
+      if (!incoming.failure().is_ok()) continue;
       // What has arrived before the loss is still taken.
       if (socket->outgoing.error_number() != 0) incoming.on_readable(true);
       if (looks || incoming.is_readable() || incoming.is_waiting()) {
@@ -87,7 +89,8 @@ bool TcpEndpoint::progress(Sink& sink, bool looks) {
     }
     has_moved |= has_turned;
     // With several sockets, what one has taken may be what another has waited for.
-    if (!has_turned || sockets_.size() == 1) break;
+    is_settled_ = !has_turned || sockets_.size() == 1;
+    if (is_settled_) break;
     // One socket is lost: what came through the others before is still taken.
     looks = has_lost_socket();
   }
@@ -111,6 +114,7 @@ void TcpEndpoint::settle_acknowledgements() {
 
 bool TcpEndpoint::needs_attention() const {
   if (state_ != EndpointState::kUp) return false;
+  if (!is_settled_) return true;
   return std::any_of(sockets_.begin(), sockets_.end(), [](const auto& socket) {
     return socket->incoming.is_readable() || socket->incoming.is_waiting() ||
            socket->outgoing.owes_acknowledgement() || socket->outgoing.error_number() != 0 ||
@@ -131,6 +135,8 @@ bool TcpEndpoint::has_lost_socket() const {
 }
 
 bool TcpEndpoint::can_go_on() const {
+  // What one socket has just taken may be what another, already at its end, has waited for.
+  if (!is_settled_) return true;
   bool is_over = !sockets_.empty();
   for (const auto& socket : sockets_) {
     const IncomingFrames& incoming = socket->incoming;

@@ -49,6 +49,8 @@ class TcpEndpoint final : public Endpoint {
   bool is_expected() const { return is_expected_; }
   // Receives, answers, and notes failures. `looks` asks the sockets even if no event came.
   bool progress(Sink& sink, bool looks);
+  // False if the last visit ended while its sockets were still bringing what others wait for.
+  bool is_settled() const { return is_settled_; }
   // Has something to do that no event will announce.
   bool needs_attention() const;
   // Puts itself on the roster if it needs attention.
@@ -70,6 +72,7 @@ class TcpEndpoint final : public Endpoint {
   EndpointState state_ = EndpointState::kConnecting;
   bool is_expected_ = false;
   bool is_attended_ = false;
+  bool is_settled_ = true;
   std::uint32_t next_sequence_ = 0;
   int unanswered_visits_ = 0;  // visits with an acknowledgement owed and nothing to carry it
   FrameOrder order_;

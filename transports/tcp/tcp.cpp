@@ -304,7 +304,7 @@ bool TcpTransport::prepare_sleep() {
           socket->outgoing.flush_acknowledgements();
         }
       }
-      if (!endpoint->can_go_on()) return false;
+      if (!endpoint->is_settled() || !endpoint->can_go_on()) return false;
       for (auto& socket : endpoint->sockets()) {
         if (socket->incoming.is_readable()) return false;
         if (socket->incoming.is_waiting() && !socket->is_muted) set_muted(*socket, true);
@@ -354,11 +354,12 @@ bool TcpTransport::leave(Leaving& leaving, bool& has_moved) {
   const bool is_over = got == 0 || (errno != EAGAIN && errno != EINTR);
   if (is_over || outgoing.error_number() != 0) return true;
   if (outgoing.has_unwritten()) return false;
-  int in_flight_bytes = 0;
-  if (ioctl(fd, SIOCOUTQ, &in_flight_bytes) != 0 || in_flight_bytes == 0) return true;
-  // The end of the stream makes the peer answer soon.
+  // The end of the stream makes the peer answer soon. Only behind it may the socket be closed:
+  // should an acknowledgement still come in, the system answers with a reset, and a peer that finds
+  // one socket reset does not wait for what is under way on the others.
   if (!std::exchange(leaving.is_shut, true)) shutdown(fd, SHUT_WR);
-  return false;
+  int in_flight_bytes = 0;  // including the end
+  return ioctl(fd, SIOCOUTQ, &in_flight_bytes) != 0 || in_flight_bytes == 0;
 }
 
 }  // namespace
