@@ -28,6 +28,7 @@ constexpr double kShortCallUs = 20.0;  // the clock is read once per kBatch of s
 constexpr std::size_t kBatch = 16;
 constexpr double kMaxCalls = 200'000;
 constexpr double kPrintedCallUs = 1000.0;
+constexpr auto kLookInterval = std::chrono::milliseconds(50);
 constexpr float kStop = 1 << 20;  // added to element 0 by rank 0: this call is the last
 
 double seconds_of(Clock::time_point moment) {
@@ -213,9 +214,7 @@ class Sweep {
     bool is_last = false;
     while (!is_last) {
       const auto begin = Clock::now();
-      if (peer_.rank == 0 && microseconds_between(start, begin) >= options_.repeat_s * 1e6) {
-        input_[0] += kStop;
-      }
+      if (peer_.rank == 0 && is_time_up(start, begin)) input_[0] += kStop;
       call(count);
       const auto end = Clock::now();
       ++calls;
@@ -236,6 +235,13 @@ class Sweep {
            {"machine_interrupts_s", machine.interrupts - machine_before.interrupts},
            {"wrong", wrong}});
     return wrong == 0;
+  }
+
+  bool is_time_up(Clock::time_point start, Clock::time_point now) {
+    if (microseconds_between(start, now) >= options_.repeat_s * 1e6) return true;
+    if (options_.until_file.empty() || now - last_look_ < kLookInterval) return false;
+    last_look_ = now;
+    return access(options_.until_file.c_str(), F_OK) == 0;
   }
 
   std::size_t count_wrong(std::size_t count, float added_to_first) const {
@@ -264,6 +270,7 @@ class Sweep {
   float* output_ = nullptr;
   std::size_t previous_size_ = 0;
   double previous_us_ = 0;
+  Clock::time_point last_look_;  // for until_file
 };
 
 }  // namespace
@@ -278,6 +285,8 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
   app.add_option("--warmup", options.warmup_s, "Seconds of calls before that")
       ->capture_default_str();
   app.add_option("--repeat", options.repeat_s, "Call the first size again and again for seconds");
+  app.add_option("--until", options.until_file,
+                 "With --repeat: end it as soon as this file is there");
 }
 
 int run_sweep(const Peer& peer, const SweepOptions& options) {

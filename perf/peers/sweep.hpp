@@ -27,7 +27,8 @@ struct SweepOptions {
   std::vector<std::size_t> sizes;  // bytes
   double budget_s = 0.15;          // of timed calls per size
   double warmup_s = 0.03;
-  double repeat_s = 0;  // > 0: call the first size again and again for so long
+  double repeat_s = 0;     // > 0: call the first size again and again for so long ...
+  std::string until_file;  // ... or until rank 0 sees this file
 };
 
 void add_sweep_options(CLI::App& app, SweepOptions& options);
