@@ -109,8 +109,7 @@ constexpr Command kCommands[] = {
     {"print", "Print the plan, step by step", print},
     {"check", "Prove that the plan computes the right values and that nothing races", check},
     {"simulate", "Print how long the plan takes, and how busy each rail is", simulate},
-    {"explain", "Print why this plan: candidates, split over the rails, bottleneck, limit",
-     explain},
+    {"explain", "Print why this plan: candidates, split over rails, bottleneck, limit", explain},
 };
 
 int run(int argc, char** argv) {
@@ -122,6 +121,15 @@ int run(int argc, char** argv) {
   for (const Command& command : kCommands) {
     subcommands.push_back(app.add_subcommand(command.name, command.sentence));
     add_options(*subcommands.back(), arguments);
+  }
+  const auto is_first = [argv](const Command& command) {
+    return std::string_view(command.name) == argv[1];
+  };
+  if (argc > 1 && argv[1][0] != '-' && std::ranges::none_of(kCommands, is_first)) {
+    std::fprintf(stderr, "polyrail-plan: there is no command \"%s\"; there are", argv[1]);
+    for (const Command& command : kCommands) std::fprintf(stderr, " %s", command.name);
+    std::fprintf(stderr, "\n");
+    return 2;
   }
   try {
     app.parse(argc, argv);

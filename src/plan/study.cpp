@@ -18,6 +18,7 @@ constexpr double kMostSteps = 300000;
 constexpr double kManySteps = 3000;
 constexpr double kHopeless = 3;
 constexpr double kMostChunkedSteps = 10000;
+constexpr double kMostUnequalSteps = 50000;  // of unequal hosts, which need chunks
 constexpr std::uint64_t kLeastMessageBytes = 16 * 1024;
 constexpr std::size_t kTriedWithChunks = 3;
 constexpr int kChunkWindow = 4;
@@ -146,7 +147,8 @@ class Studying {
     double best_us = candidate.predicted_us;
     for (int chunk_count = 2; chunk_count <= (needs_chunks ? 64 : 16); chunk_count *= 2) {
       if (longest / chunk_count < recipe.least_chunk_bytes) break;
-      if (drafter_.step_count(recipe, chunk_count) > kMostChunkedSteps) break;
+      const double most_steps = needs_chunks ? kMostUnequalSteps : kMostChunkedSteps;
+      if (drafter_.step_count(recipe, chunk_count) > most_steps) break;
       recipe.chunk_count = chunk_count;
       // Unequal hosts are at different chunks at a time, and must wait for one another.
       recipe.window = needs_chunks && chunk_count > kChunkWindow ? kChunkWindow : 0;

@@ -185,6 +185,16 @@ TEST(Planner, ReachesNearlyTheLimitOfUnequalHosts) {
   }
 }
 
+TEST(Planner, ReachesNearlyTheLimitOfManyUnequalHosts) {
+  for (const int hosts : {16, 32}) {
+    const std::string line =
+        std::to_string(hosts) + " hosts, rails 1gbit 20us, host 3 rails 600mbit 20us";
+    const Topology topology = topology_of(line);
+    const Plan plan = make_plan(topology, spec_of(topology, 64 * kMiB), {}).value();
+    EXPECT_LE(plan.predicted_us, 1.12 * plan.limit_us) << line << ": " << plan.algorithm;
+  }
+}
+
 TEST(Planner, PlansForManyRanks) {
   for (const char* line : {"64 hosts, rails 10gbit+10gbit 10us",
                            "16 hosts x 8 ranks, rails 10gbit 10us, shm 8GBps 300ns"}) {
