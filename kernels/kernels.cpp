@@ -24,7 +24,7 @@ void run(const Request& request) {
   });
 }
 
-// A copy is a reduction of one source whose elements may be cut anywhere.
+// A copy is a reduction of one source whose elements may be cut anywhere. At least a vector long.
 void copy_past_cache(const void* source, void* target, std::size_t bytes) {
   const Reduction<DataType::kInt32, ReduceOp::kSum, 1> copying(Sources{&source, 1}, {});
   copying.run(static_cast<std::uint8_t*>(target), bytes, Store::kStreamed);

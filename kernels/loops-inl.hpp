@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
@@ -165,17 +166,36 @@ class Reduction {
     return offset;
   }
 
-  // Less than a vector: through a padded copy, so that nothing beyond the ends is touched.
+  // Less than a vector, so that nothing beyond the ends may be touched: element by element, or, for
+  // types that would have to be converted one by one, through padded copies.
   HWY_NOINLINE void run_short(std::uint8_t* target, std::size_t bytes) const {
-    HWY_ALIGN std::uint8_t padded[kStep] = {};
-    std::memcpy(padded, sources_[0], bytes);
-    Value v = F::load(padded);
-    for (std::size_t i = 1; i < sources_.count; ++i) {
-      std::memcpy(padded, sources_[i], bytes);
-      v = F::template combine<Op>(v, F::load(padded));
+    using Element = Stored<type>;
+    if constexpr (std::is_same_v<Element, Number<type>>) {
+      for (std::size_t at = 0; at < bytes; at += sizeof(Element)) {
+        Element value = element_at(0, at);
+        for (std::size_t i = 1; i < sources_.count; ++i) {
+          value = Op::template apply<OneLane, Element>(value, element_at(i, at));
+        }
+        value = divided<OneLane>(value, by_);
+        std::memcpy(target + at, &value, sizeof value);
+      }
+    } else {
+      HWY_ALIGN std::uint8_t padded[2][kStep] = {};  // the next is filled while one is in use
+      std::memcpy(padded[0], sources_[0], bytes);
+      Value v = F::load(padded[0]);
+      for (std::size_t i = 1; i < sources_.count; ++i) {
+        std::memcpy(padded[i % 2], sources_[i], bytes);
+        v = F::template combine<Op>(v, F::load(padded[i % 2]));
+      }
+      F::store(Store::kCached, F::divide(v, by_), padded[0]);
+      std::memcpy(target, padded[0], bytes);
     }
-    F::store(Store::kCached, F::divide(v, by_), padded);
-    std::memcpy(target, padded, bytes);
+  }
+
+  HWY_INLINE Stored<type> element_at(std::size_t source, std::size_t offset) const {
+    Stored<type> element;
+    std::memcpy(&element, sources_[source] + offset, sizeof element);
+    return element;
   }
 
   Sources sources_;
