@@ -84,6 +84,19 @@ struct Landing {
   std::byte* target = nullptr;
 };
 
+// The peer has taken a slice in (landed, streamed or discarded).
+struct Acknowledgement {
+  std::uint64_t cookie = 0;
+  // It had to wait for the peer to enter the operation, so its time says nothing about the rail.
+  // True of each slice that was answered kLater; may be true of those that waited behind it or are
+  // acknowledged together with it.
+  bool was_stalled = false;
+  // When the peer had it, by a clock of the peer's, in microseconds; negative if not known. Slices
+  // acknowledged together may all have the time of the last one. The acknowledgement itself may
+  // come late, behind what the peer sends: rates are learned from this time.
+  double landed_us = -1;
+};
+
 // What a transport tells the engine; called only from within progress() of that transport.
 class Sink {
  public:
@@ -99,11 +112,7 @@ class Sink {
   // part there is no on_landed.
   virtual void on_bytes(Endpoint& from, const SliceHeader& header, std::uint32_t offset_bytes,
                         std::span<const std::byte> bytes) = 0;
-  // The peer has taken the slice in (landed, streamed or discarded). `was_stalled`: it had to wait
-  // for the peer to enter the operation, so its time says nothing about the rail. True of each
-  // slice that was answered kLater; may be true of those that waited behind it or are acknowledged
-  // together with it.
-  virtual void on_acknowledged(Endpoint& to, std::uint64_t cookie, bool was_stalled) = 0;
+  virtual void on_acknowledged(Endpoint& to, const Acknowledgement& done) = 0;
   virtual void on_control(Endpoint& from, std::span<const std::byte> message) = 0;
 };
 

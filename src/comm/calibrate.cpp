@@ -133,7 +133,8 @@ class Calibrator final : public Sink {
   }
   void on_bytes(Endpoint&, const SliceHeader&, std::uint32_t, std::span<const std::byte>) override {
   }
-  void on_acknowledged(Endpoint& to, std::uint64_t cookie, bool) override {
+  void on_acknowledged(Endpoint& to, const Acknowledgement& done) override {
+    const std::uint64_t cookie = done.cookie;
     Probe* probe = find(to);
     if (probe == nullptr) return;
     const std::uint64_t bytes = cookie & ~kStartUpCookie;

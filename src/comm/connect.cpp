@@ -112,7 +112,7 @@ class ConnectSink final : public Sink {
   void on_landed(Endpoint&, const SliceHeader&) override {}
   void on_bytes(Endpoint&, const SliceHeader&, std::uint32_t, std::span<const std::byte>) override {
   }
-  void on_acknowledged(Endpoint&, std::uint64_t, bool) override {}
+  void on_acknowledged(Endpoint&, const Acknowledgement&) override {}
   void on_control(Endpoint&, std::span<const std::byte>) override {}
 
  private:

@@ -76,7 +76,7 @@ class Engine final : public Sink, public Link::Listener {
   void on_landed(Endpoint& from, const SliceHeader& header) override;
   void on_bytes(Endpoint& from, const SliceHeader& header, std::uint32_t offset_bytes,
                 std::span<const std::byte> bytes) override;
-  void on_acknowledged(Endpoint& to, std::uint64_t cookie, bool was_stalled) override;
+  void on_acknowledged(Endpoint& to, const Acknowledgement& done) override;
   void on_control(Endpoint& from, std::span<const std::byte> message) override;
 
   // --- Link::Listener

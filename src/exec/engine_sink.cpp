@@ -73,8 +73,8 @@ void Engine::on_bytes(Endpoint&, const SliceHeader& header, std::uint32_t offset
   }
 }
 
-void Engine::on_acknowledged(Endpoint& to, std::uint64_t cookie, bool was_stalled) {
-  links_[to.peer()]->on_acknowledged(to, cookie, was_stalled);
+void Engine::on_acknowledged(Endpoint& to, const Acknowledgement& done) {
+  links_[to.peer()]->on_acknowledged(to, done);
 }
 
 void Engine::on_control(Endpoint& from, std::span<const std::byte> message) {

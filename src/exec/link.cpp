@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 #include "src/base/assert.hpp"
 
@@ -12,7 +13,7 @@ namespace {
 constexpr std::uint64_t kAlign = 64;  // slices start at multiples of this in a put
 constexpr std::uint64_t kLeastSlice = 16 * 1024;
 constexpr double kSliceUs = 1000;   // a slice is about so much of a rail's time
-constexpr double kWindowUs = 8000;  // bytes under way: so much of a rail's time
+constexpr double kWindowUs = 12000;  // bytes under way: so much of a rail's time
 constexpr std::uint64_t kLeastWindow = 64 * 1024;
 constexpr std::uint64_t kLeastToBalance = 16 * 1024;  // less stays where the plan put it
 constexpr std::uint64_t kLeastMove = 1024;
@@ -130,8 +131,12 @@ bool Link::pump_rail(RailQueue& rail, double now_us) {
     is_any = true;
     if (rail.flight_count == 0) rail.rate.on_busy(now_us);
     ++rail.next_cookie;
-    rail.flights[cookie % kFlights] = {piece.put, piece.offset, header.bytes, true,
-                                       posted == Posted::kBuffered};
+    rail.flights[cookie % kFlights] = {.put = piece.put,
+                                       .offset = piece.offset,
+                                       .bytes = header.bytes,
+                                       .is_open = true,
+                                       .is_buffered = posted == Posted::kBuffered,
+                                       .is_after_gap = std::exchange(rail.was_dry, false)};
     rail.flight_bytes += bytes;
     ++rail.flight_count;
     ++outstanding_count_;
@@ -145,6 +150,7 @@ bool Link::pump_rail(RailQueue& rail, double now_us) {
       if (++rail.head == rail.pieces.size()) {
         rail.pieces.clear();
         rail.head = 0;
+        rail.was_dry = true;
       }
     }
     if (posted == Posted::kBuffered) listener_.on_put_progress(put, bytes);
@@ -152,7 +158,8 @@ bool Link::pump_rail(RailQueue& rail, double now_us) {
   return is_any;
 }
 
-void Link::on_acknowledged(Endpoint& endpoint, std::uint64_t cookie, bool was_stalled) {
+void Link::on_acknowledged(Endpoint& endpoint, const Acknowledgement& done) {
+  const std::uint64_t cookie = done.cookie;
   if ((cookie & kStartUpCookie) != 0) return;
   for (int plane : planes_) {
     RailQueue& rail = rails_[plane];
@@ -170,7 +177,10 @@ void Link::on_acknowledged(Endpoint& endpoint, std::uint64_t cookie, bool was_st
       ++rail.first_cookie;
     }
     // Small slices are acknowledged when it suits the peer: their time says nothing.
-    rail.rate.on_acknowledged(flight.bytes, was_stalled || flight.is_buffered);
+    rail.rate.on_acknowledged({.bytes = flight.bytes,
+                               .landed_us = done.landed_us,
+                               .is_after_gap = flight.is_after_gap,
+                               .is_tainted = done.was_stalled || flight.is_buffered});
     rail.has_news = has_news_ = true;
     if (!flight.is_buffered) listener_.on_put_progress(flight.put.put, flight.bytes);
     return;

@@ -55,7 +55,7 @@ class Link {
   void post(const Put& put, int plane);
   // Sends what the rails take. Call after posting and after each progress.
   void pump(double now_us);
-  void on_acknowledged(Endpoint& endpoint, std::uint64_t cookie, bool was_stalled);
+  void on_acknowledged(Endpoint& endpoint, const Acknowledgement& done);
   // Moves what the dead rail had not delivered to the others. An error if bytes are lost for good.
   Status on_down(Endpoint& endpoint, const Status& why);
 
@@ -90,6 +90,7 @@ class Link {
     std::uint32_t bytes = 0;
     bool is_open = false;
     bool is_buffered = false;
+    bool is_after_gap = false;  // the rail may have been idle just before
   };
   static constexpr std::size_t kFlights = 256;  // a power of two
   struct RailQueue {
@@ -105,6 +106,7 @@ class Link {
     std::uint64_t first_cookie = 0;  // none before it is open
     std::uint64_t bytes_sent = 0;
     bool has_news = false;  // acknowledgements since the last settle()
+    bool was_dry = false;   // nothing was left to send when the last slice was posted
     std::vector<Flight> flights;
 
     bool is_usable() const {

@@ -1,9 +1,9 @@
 // RateEstimate: what a rail to one peer delivers, learned from acknowledgements.
 //
-// A sample is bytes acknowledged over the time the rail was busy, never bytes over the latency of
-// one slice. One sample moves the estimate only a little, up and down alike: acknowledgements come
-// in lumps, and a token bucket lets the first bytes after a pause pass at memory speed. A rail that
-// stays far below its estimate is believed at once.
+// A sample is bytes landed over the time from one landing to a later one, by the peer's clock: how
+// late the acknowledgement comes says nothing about the rail, nor does the latency of a slice or
+// what a token bucket lets pass after a pause. One sample moves the estimate only a little, up and
+// down alike; a rail that stays far off is believed at once.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,8 @@ class RateEstimate {
     rate_ = std::max(bytes_per_s, kLeastBytesPerS);
     recent_best_ = rate_;
     window_bytes_ = period_bytes_ = 0;
+    mark_us_ = kNoMark;
+    far_side_ = 0;
   }
   double latency_us() const { return latency_us_; }
   double bytes_per_s() const { return rate_; }
@@ -29,68 +31,111 @@ class RateEstimate {
 
   // The rail had nothing outstanding and now has.
   void on_busy(double now_us) {
-    period_start_us_ = window_start_us_ = now_us;
-    period_bytes_ = window_bytes_ = 0;
-    is_long_ = false;
-    is_tainted_ = is_period_tainted_ = false;
+    period_start_us_ = now_us;
+    period_bytes_ = 0;
+    is_period_tainted_ = has_sample_ = false;
+    mark_us_ = kNoMark;
   }
-  // Bytes were acknowledged. `is_tainted`: their time is not the rail's, since the peer was not
-  // ready or acknowledged when it suited it. Acknowledgements come in batches: all of a batch go
-  // here before settle().
-  void on_acknowledged(std::uint64_t bytes, bool is_tainted) {
-    window_bytes_ += bytes;
-    period_bytes_ += bytes;
-    is_tainted_ = is_tainted_ || is_tainted;
-    is_period_tainted_ = is_period_tainted_ || is_tainted;
+  struct Landed {
+    std::uint64_t bytes = 0;
+    double landed_us = -1;      // by the peer's clock; negative if not known
+    bool is_after_gap = false;  // the rail may have been idle before
+    bool is_tainted = false;    // its time is not the rail's: the peer was not ready, or
+                                // acknowledged when it suited it
+  };
+  // A slice was acknowledged. Slices come in batches: all of a batch go here before settle().
+  void on_acknowledged(const Landed& slice) {
+    period_bytes_ += slice.bytes;
+    is_period_tainted_ = is_period_tainted_ || slice.is_tainted;
+    if (slice.landed_us < 0) return;
+    if (slice.is_tainted || slice.is_after_gap || mark_us_ < 0) {
+      close_window();
+      mark_us_ = slice.is_tainted ? kNoMark : slice.landed_us;
+      last_us_ = mark_us_;
+      is_continued_ = false;
+    } else if (slice.landed_us > mark_us_ || is_continued_) {
+      window_bytes_ += slice.bytes;
+      last_us_ = std::max(last_us_, slice.landed_us);
+    }
   }
   // After a batch. `is_idle`: nothing is outstanding any more.
-  //
-  // A short busy period is one sample, from its start to its last acknowledgement. A long one is
-  // cut into windows that begin and end with an acknowledgement: from the start to some
-  // acknowledgement would leave out the slice that is half way.
   void settle(double now_us, bool is_idle) {
-    const double period_us = now_us - period_start_us_;
-    if (is_idle && !is_long_) {
-      if (!is_period_tainted_) learn(period_bytes_, period_us - latency_us_);
-      return;
+    if (mark_us_ >= 0 && (is_idle || last_us_ - mark_us_ >= kWindowUs)) {
+      close_window();
+      mark_us_ = last_us_;
+      is_continued_ = true;
     }
-    const double window_us = now_us - window_start_us_;
-    if (window_us < (is_long_ ? kWindowUs : kLongUs)) return;
-    if (is_long_ && !is_tainted_) learn(window_bytes_, window_us);
-    is_long_ = true;
-    window_start_us_ = now_us;
-    window_bytes_ = 0;
-    is_tainted_ = false;
+    if (is_idle && !has_sample_ && !is_period_tainted_) {
+      learn_from_period(now_us - period_start_us_ - latency_us_);
+    }
   }
 
  private:
-  static constexpr double kLongUs = 12000;  // busy periods up to this are one sample
   static constexpr double kWindowUs = 8000;
+  static constexpr double kLeastWindowUs = 200;
   static constexpr std::uint64_t kLeastBytes = 8 * 1024;
   static constexpr double kLeastBytesPerS = 1000;
-  static constexpr double kAdaptUs = 20000;    // a sample is believed by busy time over this
-  static constexpr double kMostStep = 1.4;     // and only so far away from the estimate, unless
-  static constexpr double kCollapse = 0.6;     // samples stay below this share of it
-  static constexpr double kCollapseUs = 8000;  // for so much busy time
+  // A sample is believed by its busy time over this: what one landing is late the next makes up
+  // for, so over several samples the lumps cancel out.
+  static constexpr double kAdaptUs = 80000;
+  static constexpr double kMostStep = 1.4;        // and only so far away from the estimate, unless
+  static constexpr double kFarBelow = 0.6;        // samples stay below this share of it
+  static constexpr double kFarAbove = 1.5;        // or above this one
+  static constexpr double kFarUs = 12000;         // for so much busy time
+  static constexpr double kGraceUs = 500;         // of a busy period, for whatever is not the rail
+  static constexpr double kLeastSteadyUs = 1000;  // shorter samples may be a token bucket's burst
   static constexpr double kForgetUs = 1e6;
+  static constexpr double kNoMark = -1;
+
+  void close_window() {
+    const double window_us = last_us_ - mark_us_;
+    if (mark_us_ >= 0 && window_bytes_ >= kLeastBytes && window_us >= kLeastWindowUs) {
+      has_sample_ = true;
+      learn(window_bytes_, window_us);
+    }
+    window_bytes_ = 0;
+  }
+
+  // Busy periods of one slice each have no landings to compare. They can only tell that a rail is
+  // far slower than believed: a token bucket lets a slice pass at any speed.
+  void learn_from_period(double busy_us) {
+    if (period_bytes_ < kLeastBytes || busy_us <= kGraceUs) return;
+    if (static_cast<double>(period_bytes_) / (busy_us - kGraceUs) * 1e6 < rate_ * kFarBelow) {
+      note_far(period_bytes_, busy_us, -1);
+    } else {
+      far_side_ = 0;
+    }
+  }
 
   void learn(std::uint64_t bytes, double busy_us) {
-    if (bytes < kLeastBytes || busy_us < 1) return;
     const double sample = static_cast<double>(bytes) / busy_us * 1e6;
-    if (sample < kCollapse * rate_) {
-      low_bytes_ += bytes;
-      low_us_ += busy_us;
-      if (low_us_ > kCollapseUs) {
-        rate_ = static_cast<double>(low_bytes_) / low_us_ * 1e6;
-        low_us_ = 0;
-      }
-    } else {
-      low_us_ = 0;
+    if (sample < rate_ * kFarBelow) {
+      note_far(bytes, busy_us, -1);
+    } else if (sample <= rate_ * kFarAbove) {
+      far_side_ = 0;
+    } else if (busy_us > kLeastSteadyUs) {
+      note_far(bytes, busy_us, 1);
     }
-    if (low_us_ == 0) low_bytes_ = 0;
     const double believed = std::clamp(sample, rate_ / kMostStep, rate_ * kMostStep);
-    rate_ += (believed - rate_) * std::min(1.0, busy_us / kAdaptUs);
-    rate_ = std::max(rate_, kLeastBytesPerS);
+    believe(rate_ + (believed - rate_) * std::min(1.0, busy_us / kAdaptUs), busy_us);
+  }
+
+  // Far off for some time, and always to the same side: the rail has changed.
+  void note_far(std::uint64_t bytes, double busy_us, int side) {
+    if (side != far_side_) {
+      far_side_ = side;
+      far_bytes_ = 0;
+      far_us_ = 0;
+    }
+    far_bytes_ += bytes;
+    far_us_ += busy_us;
+    if (far_us_ < kFarUs) return;
+    far_side_ = 0;
+    believe(static_cast<double>(far_bytes_) / far_us_ * 1e6, busy_us);
+  }
+
+  void believe(double bytes_per_s, double busy_us) {
+    rate_ = std::max(bytes_per_s, kLeastBytesPerS);
     recent_best_ = std::max(rate_, recent_best_ * (1 - std::min(1.0, busy_us / kForgetUs)));
   }
 
@@ -98,14 +143,16 @@ class RateEstimate {
   double rate_ = 1e9;
   double recent_best_ = 1e9;
   double period_start_us_ = 0;
-  double window_start_us_ = 0;
   std::uint64_t period_bytes_ = 0;
-  std::uint64_t window_bytes_ = 0;
-  std::uint64_t low_bytes_ = 0;  // of samples in a row that were far too low
-  double low_us_ = 0;
-  bool is_long_ = false;
-  bool is_tainted_ = false;
   bool is_period_tainted_ = false;
+  bool has_sample_ = false;    // in this period
+  double mark_us_ = kNoMark;   // the landing from which the window runs, by the peer's clock
+  double last_us_ = kNoMark;   // the latest landing in it
+  bool is_continued_ = false;  // slices that landed at the mark count: a window ended between them
+  std::uint64_t window_bytes_ = 0;
+  int far_side_ = 0;  // of samples in a row that were far off: -1 below, 1 above the estimate
+  std::uint64_t far_bytes_ = 0;
+  double far_us_ = 0;
 };
 
 }  // namespace polyrail

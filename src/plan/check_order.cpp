@@ -164,6 +164,8 @@ class OrderCheck {
     if (step.op == StepOp::kWait) return;  // its bytes are written by the put
     const int rank = graph_.rank(id);
     Access access{0, 0, false, false, run, id, moments_.start(run, id), moments_.end(run, id)};
+    // What has landed has been read, though its sender hears of it later.
+    if (step.op == StepOp::kPut) access.end = moments_.last_byte(run, id);
     add(rank, step.source, access);
     if (step.op == StepOp::kReduce) add(rank, step.operand, access);
     access.is_write = true;

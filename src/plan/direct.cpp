@@ -13,8 +13,7 @@ DoneSteps direct(PlanBuilder& builder, const Piece& piece) {
 
   // Reduce-scatter. The owner adds what comes in the order in which it is expected: the member
   // just below it sends to it first.
-  std::vector<Held> sums(n);                                                // by owner
-  std::vector<std::vector<StepList>> held_by(n, std::vector<StepList>(n));  // [from][owner]
+  std::vector<Held> sums(n);  // by owner
   for (int owner = 0; owner < n; ++owner) {
     sums[owner] = {piece.data(owner, parts[owner]), piece.members[owner].after};
   }
@@ -27,7 +26,6 @@ DoneSteps direct(PlanBuilder& builder, const Piece& piece) {
       const Slice landing = landing_slice(builder, piece, owner, part, distance == 1);
       const auto moved =
           send(builder, piece, from, owner, {piece.data(from, part), sender.after}, landing);
-      if (sender.is_overwritten()) held_by[from][owner].push_back(moved.put);
       const Slice total = output_slice(part);
       sums[owner] = {total,
                      {builder.reduce(piece.members[owner].rank, sums[owner].at, landing, total,
@@ -42,8 +40,7 @@ DoneSteps direct(PlanBuilder& builder, const Piece& piece) {
     for (int owner = 0; owner < n; ++owner) {
       const int to = (owner + distance) % n;
       if (parts[owner].bytes == 0) continue;
-      done[to].push_back(
-          deliver(builder, piece, owner, to, parts[owner], sums[owner], held_by[to][owner]).done);
+      done[to].push_back(deliver(builder, piece, owner, to, parts[owner], sums[owner]));
     }
   }
   return done;

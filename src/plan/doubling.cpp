@@ -8,9 +8,8 @@ namespace {
 
 // The power of two that goes on, in the order of the members, each with the sum of its block.
 struct Folded {
-  std::vector<int> active;             // member numbers
-  std::vector<Held> values;            // by active
-  std::vector<StepList> passive_puts;  // by pair: what holds the passive member's data in place
+  std::vector<int> active;   // member numbers
+  std::vector<Held> values;  // by active
 };
 
 // Of the first 2r members, r = n - power, the even ones become passive.
@@ -30,7 +29,6 @@ Folded fold(PlanBuilder& builder, const Piece& piece) {
                                          join(receiver.after, {moved.wait}));
     folded.active.push_back(active);
     folded.values.push_back({landing, {sum}});
-    folded.passive_puts.push_back(sender.is_overwritten() ? StepList{moved.put} : StepList{});
   }
   for (int member = 2 * (n - power); member < n; ++member) {
     folded.active.push_back(member);
@@ -40,20 +38,19 @@ Folded fold(PlanBuilder& builder, const Piece& piece) {
 }
 
 void unfold(PlanBuilder& builder, const Piece& piece, const Folded& folded, DoneSteps& done) {
-  for (std::size_t pair = 0; pair < folded.passive_puts.size(); ++pair) {
-    const int passive = static_cast<int>(2 * pair);
+  const int pair_count = piece.member_count() - static_cast<int>(folded.active.size());
+  for (int pair = 0; pair < pair_count; ++pair) {
+    const int passive = 2 * pair;
     const int active = passive + 1;
-    const Arrival arrival =
-        deliver(builder, piece, active, passive, piece.range,
-                {output_slice(piece.range), done[active]}, folded.passive_puts[pair]);
-    done[passive] = {arrival.done};
+    done[passive] = {deliver(builder, piece, active, passive, piece.range,
+                             {output_slice(piece.range), done[active]})};
   }
 }
 
 // The same formula on both sides of an exchange: the lower block of members first.
 StepIndex reduce_in_order(PlanBuilder& builder, int rank, bool is_upper, const Held& own,
                           const Held& received, const Slice& target, bool is_final,
-                          const StepList& held_by) {
+                          const StepList& held_by = {}) {
   const StepList after = join(join(own.ready, received.ready), held_by);
   return is_upper ? builder.reduce(rank, received.at, own.at, target, is_final, after)
                   : builder.reduce(rank, own.at, received.at, target, is_final, after);
@@ -110,7 +107,6 @@ DoneSteps halving_doubling(PlanBuilder& builder, const Piece& piece) {
     return Range{blocks[first].offset_bytes,
                  blocks[first + count - 1].end() - blocks[first].offset_bytes};
   };
-  std::vector<StepList> held_by(power);
 
   // With `distance` to the partner a member keeps the `distance` blocks that contain its own.
   for (int distance = power / 2; distance >= 1; distance /= 2) {
@@ -134,9 +130,6 @@ DoneSteps halving_doubling(PlanBuilder& builder, const Piece& piece) {
       const Slice landing = landing_slice(builder, piece, to, part, is_last);
       const auto moved =
           send(builder, piece, folded.active[a], to, part_of_value(a, part), landing);
-      if (is_raw_and_overwritten(piece.members[folded.active[a]], values[a])) {
-        held_by[a].push_back(moved.put);
-      }
       received[partner] = {landing, {moved.wait}};
     }
     for (int a = 0; a < power; ++a) {
@@ -148,23 +141,19 @@ DoneSteps halving_doubling(PlanBuilder& builder, const Piece& piece) {
       const Slice target = is_last ? output_slice(part) : received[a].at;
       const StepIndex sum =
           reduce_in_order(builder, piece.members[folded.active[a]].rank, (a & distance) != 0,
-                          part_of_value(a, part), received[a], target, is_last, {});
+                          part_of_value(a, part), received[a], target, is_last);
       values[a] = {target, {sum}};
     }
   }
 
   for (int distance = 1; distance < power; distance *= 2) {
-    // What a member put first, and is held, comes back last.
-    const bool is_last = distance * 2 == power;
     std::vector<StepList> arrived(power);
     for (int a = 0; a < power; ++a) {
       const Range part = range_of(a / distance * distance, distance);
       if (part.bytes == 0) continue;
       const int partner = a ^ distance;
-      const Arrival arrival =
-          deliver(builder, piece, folded.active[a], folded.active[partner], part,
-                  {output_slice(part), values[a].ready}, is_last ? held_by[partner] : StepList{});
-      arrived[partner] = {arrival.done};
+      arrived[partner] = {deliver(builder, piece, folded.active[a], folded.active[partner], part,
+                                  {output_slice(part), values[a].ready})};
     }
     for (int a = 0; a < power; ++a) values[a].ready = join(values[a].ready, arrived[a]);
   }

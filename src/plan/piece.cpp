@@ -45,19 +45,9 @@ Slice landing_slice(PlanBuilder& builder, const Piece& piece, int member, const 
   return builder.allocate(piece.members[member].rank, part.bytes);
 }
 
-Arrival deliver(PlanBuilder& builder, const Piece& piece, int from, int to, const Range& part,
-                const Held& source, const StepList& held_by) {
-  if (held_by.empty()) {
-    const Slice target = output_slice(part);
-    const StepIndex wait = send(builder, piece, from, to, source, target).wait;
-    return {target, wait, wait};
-  }
-  const int receiver = piece.members[to].rank;
-  const Slice landing = builder.allocate(receiver, part.bytes);
-  const StepIndex wait = send(builder, piece, from, to, source, landing).wait;
-  const StepIndex copied = builder.copy(receiver, landing, output_slice(part), /*is_final=*/false,
-                                        join({wait}, held_by));
-  return {landing, wait, copied};
+StepIndex deliver(PlanBuilder& builder, const Piece& piece, int from, int to, const Range& part,
+                  const Held& source) {
+  return send(builder, piece, from, to, source, output_slice(part)).wait;
 }
 
 }  // namespace polyrail

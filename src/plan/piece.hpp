@@ -66,17 +66,10 @@ PlanBuilder::Transfer send(PlanBuilder& builder, const Piece& piece, int from, i
 Slice landing_slice(PlanBuilder& builder, const Piece& piece, int member, const Range& part,
                     bool may_use_output);
 
-// Finished bytes on their way into the output of a member.
-struct Arrival {
-  Slice at;        // where they can be read first, and forwarded from
-  StepIndex wait;  // ... after this step
-  StepIndex done;  // the step after which they are in the output
-};
-
-// Puts the finished bytes of `part` in `source` at member `from` into the output of member `to`.
-// `held_by`: puts of `to` whose source is overwritten by that. The sender cannot see when they are
-// done, so if there are any the bytes land in scratch and the receiver copies them.
-Arrival deliver(PlanBuilder& builder, const Piece& piece, int from, int to, const Range& part,
-                const Held& source, const StepList& held_by);
+// Puts the finished bytes of `part` in `source` at member `from` into the output of member `to`;
+// they are there after the returned step. In place that overwrites what `to` has contributed. Its
+// puts have been read by then: without them the bytes would not be finished.
+StepIndex deliver(PlanBuilder& builder, const Piece& piece, int from, int to, const Range& part,
+                  const Held& source);
 
 }  // namespace polyrail

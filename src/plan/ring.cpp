@@ -9,7 +9,6 @@ DoneSteps ring(PlanBuilder& builder, const Piece& piece) {
   const std::vector<Range> blocks = cut_evenly(piece.range, n, builder.element_bytes());
 
   std::vector<Held> held(n);  // by member: the block it sends next
-  std::vector<StepList> first_puts(n);
   for (int i = 0; i < n; ++i) held[i] = {piece.data(i, blocks[i]), piece.members[i].after};
 
   // In hop h member i sends block i-h; after the last hop it holds the result of block i+1.
@@ -22,7 +21,6 @@ DoneSteps ring(PlanBuilder& builder, const Piece& piece) {
       if (block.bytes == 0) continue;
       const Slice landing = landing_slice(builder, piece, to, block, is_last);
       const auto moved = send(builder, piece, i, to, held[i], landing);
-      if (hop == 0 && piece.members[i].is_overwritten()) first_puts[i].push_back(moved.put);
       received[to] = {landing, join(piece.members[to].after, {moved.wait})};
     }
     for (int i = 0; i < n; ++i) {
@@ -36,7 +34,7 @@ DoneSteps ring(PlanBuilder& builder, const Piece& piece) {
     }
   }
 
-  // In hop h member i sends block i+1-h. The first block it gets is the one it sent first.
+  // In hop h member i sends block i+1-h.
   DoneSteps done(n);
   for (int i = 0; i < n; ++i) done[i] = held[i].ready;
   for (int hop = 0; hop < n - 1; ++hop) {
@@ -45,10 +43,9 @@ DoneSteps ring(PlanBuilder& builder, const Piece& piece) {
       const int to = (i + 1) % n;
       const Range& block = blocks[(i + 1 - hop + n) % n];
       if (block.bytes == 0) continue;
-      const Arrival arrival =
-          deliver(builder, piece, i, to, block, held[i], hop == 0 ? first_puts[to] : StepList{});
-      received[to] = {arrival.at, {arrival.wait}};
-      done[to].push_back(arrival.done);
+      const StepIndex arrived = deliver(builder, piece, i, to, block, held[i]);
+      received[to] = {output_slice(block), {arrived}};
+      done[to].push_back(arrived);
     }
     held = std::move(received);
   }

@@ -14,7 +14,6 @@ DoneSteps tree(PlanBuilder& builder, const Piece& piece) {
   const auto end_child = [n](int i) { return std::min(2 * i + 3, n); };
 
   std::vector<Held> values(n);
-  std::vector<StepList> held_by(n);
   for (int i = 0; i < n; ++i) values[i] = {piece.members[i].data, piece.members[i].after};
   for (int i = n - 1; i >= 0; --i) {
     const bool is_root = i == 0;
@@ -24,10 +23,6 @@ DoneSteps tree(PlanBuilder& builder, const Piece& piece) {
       const bool is_last = child + 1 == end_child(i);
       const Slice landing = landing_slice(builder, piece, i, piece.range, is_root && is_first);
       const auto moved = send(builder, piece, child, i, values[child], landing);
-      // Only members without children put their data as it is.
-      if (first_child(child) >= n && piece.members[child].is_overwritten()) {
-        held_by[child].push_back(moved.put);
-      }
       if (!is_root && is_first) target = landing;
       values[i] = {target,
                    {builder.reduce(piece.members[i].rank, values[i].at, landing, target,
@@ -38,10 +33,8 @@ DoneSteps tree(PlanBuilder& builder, const Piece& piece) {
   done[0] = values[0].ready;
   for (int i = 0; i < n; ++i) {
     for (int child = first_child(i); child < end_child(i); ++child) {
-      const Arrival arrival =
-          deliver(builder, piece, i, child, piece.range, values[i], held_by[child]);
-      values[child] = {arrival.at, {arrival.wait}};
-      done[child] = {arrival.done};
+      done[child] = {deliver(builder, piece, i, child, piece.range, values[i])};
+      values[child] = {output_slice(piece.range), done[child]};
     }
   }
   return done;

@@ -11,11 +11,10 @@ namespace {
 
 // One host's part in all slices.
 struct HostPart {
-  std::vector<int> members;                    // member numbers
-  std::vector<int> owners;                     // by slice: an index into members
-  std::vector<Held> sums;                      // by slice: what the owner takes across
-  std::vector<StepList> done;                  // by slice: the result is in the owner's output
-  std::vector<std::vector<StepList>> held_by;  // by index into members and slice
+  std::vector<int> members;    // member numbers
+  std::vector<int> owners;     // by slice: an index into members
+  std::vector<Held> sums;      // by slice: what the owner takes across
+  std::vector<StepList> done;  // by slice: the result is in the owner's output
 
   int size() const { return static_cast<int>(members.size()); }
 };
@@ -38,18 +37,15 @@ void reduce_within(PlanBuilder& builder, const Piece& piece, const std::vector<R
     const int owner = host.members[host.owners[s]];
     host.sums[s] = {piece.data(owner, slices[s]), piece.members[owner].after};
   }
-  host.held_by.assign(host.size(), std::vector<StepList>(slices.size()));
   for (int distance = 1; distance < host.size(); ++distance) {
     for (std::size_t s = 0; s < slices.size(); ++s) {
       if (slices[s].bytes == 0) continue;
       const int owner = host.members[host.owners[s]];
-      const int from_index = (host.owners[s] - distance + host.size()) % host.size();
-      const int from = host.members[from_index];
+      const int from = host.members[(host.owners[s] - distance + host.size()) % host.size()];
       const Member& sender = piece.members[from];
       const Slice landing = builder.allocate(piece.members[owner].rank, slices[s].bytes);
       const auto moved =
           send(builder, piece, from, owner, {piece.data(from, slices[s]), sender.after}, landing);
-      if (sender.is_overwritten()) host.held_by[from_index][s] = {moved.put};
       Held& sum = host.sums[s];
       const Slice target = distance == 1 ? landing : sum.at;
       sum = {target,
@@ -68,12 +64,10 @@ void gather_within(PlanBuilder& builder, const Piece& piece, const std::vector<R
   for (int distance = 1; distance < host.size(); ++distance) {
     for (std::size_t s = 0; s < slices.size(); ++s) {
       if (slices[s].bytes == 0) continue;
-      const int to_index = (host.owners[s] + distance) % host.size();
-      const int to = host.members[to_index];
+      const int to = host.members[(host.owners[s] + distance) % host.size()];
       const Held result{output_slice(slices[s]), host.done[s]};
-      done[to].push_back(deliver(builder, piece, host.members[host.owners[s]], to, slices[s],
-                                 result, host.held_by[to_index][s])
-                             .done);
+      done[to].push_back(
+          deliver(builder, piece, host.members[host.owners[s]], to, slices[s], result));
     }
   }
 }

@@ -109,12 +109,12 @@ void RecordingSink::on_bytes(Endpoint& from, const SliceHeader& header, std::uin
           .how = Landing::How::kStream});
 }
 
-void RecordingSink::on_acknowledged(Endpoint& to, std::uint64_t cookie, bool was_stalled) {
+void RecordingSink::on_acknowledged(Endpoint& to, const Acknowledgement& done) {
   check_call(to);
   record({.kind = Kind::kAcknowledged,
           .peer = to.peer(),
-          .cookie = cookie,
-          .was_stalled = was_stalled});
+          .cookie = done.cookie,
+          .was_stalled = done.was_stalled});
 }
 
 void RecordingSink::on_control(Endpoint& from, std::span<const std::byte> message) {

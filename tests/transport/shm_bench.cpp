@@ -68,7 +68,7 @@ struct BenchSink final : Sink {
     for (std::size_t i = 0; i < count; ++i) sum[i] += in[i];
     if (offset_bytes + bytes.size() == header.bytes) arrive(header.bytes);
   }
-  void on_acknowledged(Endpoint&, std::uint64_t, bool) override { ++acknowledged_count; }
+  void on_acknowledged(Endpoint&, const Acknowledgement&) override { ++acknowledged_count; }
   void on_control(Endpoint&, std::span<const std::byte>) override {}
 
   void arrive(std::uint64_t bytes) {

@@ -174,7 +174,9 @@ class RailEnd final : public End, private Sink {
   void on_landed(Endpoint&, const SliceHeader&) override { ++landed_; }
   void on_bytes(Endpoint&, const SliceHeader&, std::uint32_t, std::span<const std::byte>) override {
   }
-  void on_acknowledged(Endpoint&, std::uint64_t cookie, bool) override { acknowledged_ += cookie; }
+  void on_acknowledged(Endpoint&, const Acknowledgement& done) override {
+    acknowledged_ += done.cookie;
+  }
   void on_control(Endpoint&, std::span<const std::byte>) override {}
 
   Transport& transport_;

@@ -32,8 +32,8 @@ class FaultEndpoint final : public Endpoint {
   // When deliver() will next have something to do that the transport below does not wake
   // for, or kNever.
   Time due() const;
-  Tickets::Done acknowledge(std::uint64_t ticket, bool was_stalled) {
-    return tickets_.acknowledge(ticket, was_stalled);
+  std::optional<Acknowledgement> acknowledge(const Acknowledgement& of_ticket) {
+    return tickets_.acknowledge(of_ticket);
   }
 
   // Down for good, and no more use of the endpoint below. Not while something lands: see

@@ -115,12 +115,10 @@ class FaultTransport::Relay final : public Sink {
     if (offset_bytes + bytes.size() == header.bytes) --endpoint.landing_count;
     sink_.on_bytes(endpoint, header, offset_bytes, bytes);
   }
-  void on_acknowledged(Endpoint& inner, std::uint64_t ticket, bool was_stalled) override {
+  void on_acknowledged(Endpoint& inner, const Acknowledgement& of_ticket) override {
     auto& endpoint = of(inner);
-    const auto done = endpoint.acknowledge(ticket, was_stalled);
-    if (done.is_done && !endpoint.has_failed()) {
-      sink_.on_acknowledged(endpoint, done.cookie, done.was_stalled);
-    }
+    const auto done = endpoint.acknowledge(of_ticket);
+    if (done && !endpoint.has_failed()) sink_.on_acknowledged(endpoint, *done);
   }
   void on_control(Endpoint& inner, std::span<const std::byte> message) override {
     auto& endpoint = of(inner);

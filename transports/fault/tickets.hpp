@@ -4,21 +4,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "src/base/assert.hpp"
+#include "transports/transport.hpp"
 
 namespace polyrail::fault {
 
 class Tickets {
  public:
-  struct Done {
-    bool is_done = false;
-    std::uint64_t cookie = 0;
-    bool was_stalled = false;
-  };
-
   // For a slice that is sent `copy_count` times.
   std::uint64_t open(std::uint64_t cookie, int copy_count) {
     if (free_.empty()) {
@@ -27,20 +23,25 @@ class Tickets {
     }
     const auto number = free_.back();
     free_.pop_back();
-    tickets_[number] = {cookie, copy_count, false, {}};
+    tickets_[number] = {copy_count, false, {}, {.cookie = cookie}};
     return number;
   }
 
   // The bytes of a slice whose source may change; kept until it is over.
   std::vector<std::byte>& bytes(std::uint64_t number) { return tickets_[number].bytes; }
 
-  // One copy has been acknowledged; done with the last one. How the first fared is what counts.
-  Done acknowledge(std::uint64_t number, bool was_stalled) {
+  // One copy has been acknowledged; the slice is with the last one. How the first fared is what
+  // counts.
+  std::optional<Acknowledgement> acknowledge(const Acknowledgement& of_copy) {
+    const std::uint64_t number = of_copy.cookie;
     PR_ASSERT(number < tickets_.size() && tickets_[number].copies_left > 0);
     auto& ticket = tickets_[number];
-    if (!std::exchange(ticket.has_answer, true)) ticket.was_stalled = was_stalled;
-    if (--ticket.copies_left > 0) return {};
-    const Done done{true, ticket.cookie, ticket.was_stalled};
+    if (!std::exchange(ticket.has_answer, true)) {
+      ticket.done.was_stalled = of_copy.was_stalled;
+      ticket.done.landed_us = of_copy.landed_us;
+    }
+    if (--ticket.copies_left > 0) return std::nullopt;
+    const Acknowledgement done = ticket.done;
     close(number);
     return done;
   }
@@ -53,11 +54,10 @@ class Tickets {
 
  private:
   struct Ticket {
-    std::uint64_t cookie = 0;
     int copies_left = 0;
     bool has_answer = false;
     std::vector<std::byte> bytes;
-    bool was_stalled = false;
+    Acknowledgement done;
   };
   std::vector<Ticket> tickets_;
   std::vector<std::uint64_t> free_;

@@ -181,7 +181,7 @@ void Sender::report_acknowledged(Endpoint& self, Sink& sink) {
     slot.block.reset();
     slot.source = nullptr;
     ++reported_;  // before the call, which may post again
-    if (is_slice) sink.on_acknowledged(self, cookie, was_stalled);
+    if (is_slice) sink.on_acknowledged(self, {.cookie = cookie, .was_stalled = was_stalled});
   }
 }
 

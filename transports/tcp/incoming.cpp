@@ -126,14 +126,11 @@ bool IncomingFrames::is_in_order() const {
 }
 
 bool IncomingFrames::accept_acknowledgement(Sink& sink) {
-  if (!outgoing_.accept_acknowledgement(prefix_.taken_count, (prefix_.flags & kStalledFlag) != 0)) {
+  if (!outgoing_.accept_acknowledgement(prefix_)) {
     fail({StatusCode::kRemoteError, "the peer acknowledges slices that it was not sent"});
     return false;
   }
-  for (auto done = outgoing_.next_acknowledged(); done.is_there;
-       done = outgoing_.next_acknowledged()) {
-    sink.on_acknowledged(endpoint_, done.cookie, done.was_stalled);
-  }
+  while (const auto done = outgoing_.next_acknowledged()) sink.on_acknowledged(endpoint_, *done);
   return true;
 }
 

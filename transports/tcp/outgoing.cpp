@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 
 #include "src/base/assert.hpp"
@@ -23,6 +24,7 @@ OutgoingFrames::OutgoingFrames(int fd)
 Posted OutgoingFrames::put(const SliceHeader& header, const std::byte* source, std::uint64_t cookie,
                            std::uint32_t sequence) {
   const bool is_buffered = header.bytes <= kBufferedBytes;
+  if (!is_buffered && is_blocked_ && end_ - writing_ >= kMostWaiting) return Posted::kBusy;
   const std::size_t head_bytes = kSliceHeadBytes + (is_buffered ? header.bytes : 0);
   std::byte* head = retain(head_bytes);
   if (head == nullptr) return Posted::kBusy;
@@ -78,6 +80,11 @@ void OutgoingFrames::commit(Frame frame_, const FramePrefix& prefix) {
 void OutgoingFrames::note_taken(std::uint32_t bytes, bool was_stalled) {
   ++taken_count_;
   lazy_bytes_ += bytes;
+  if (bytes > kBufferedBytes) {
+    const auto now = std::chrono::steady_clock::now().time_since_epoch();
+    taken_us_ = static_cast<std::uint32_t>(
+        std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+  }
   is_stall_due_ |= was_stalled;
   // Nobody waits for the acknowledgement of a slice that was copied, so the next frame carries it.
   is_ack_due_ |= bytes > kBufferedBytes || taken_count_ - announced_count_ >= kLazyAckCount ||
@@ -204,6 +211,7 @@ void OutgoingFrames::stamp_prefix(std::byte* head, std::size_t checked_bytes) {
   FramePrefix prefix;
   std::memcpy(&prefix, head, sizeof(prefix));
   prefix.taken_count = announced_count_ = taken_count_;
+  prefix.taken_us = taken_us_;
   prefix.flags = is_stall_due_ ? kStalledFlag : 0;
   is_stall_due_ = is_ack_due_ = false;
   lazy_bytes_ = 0;
@@ -221,20 +229,21 @@ std::uint64_t OutgoingFrames::unwritten_bytes() const {
   return bytes - written_bytes_;
 }
 
-bool OutgoingFrames::accept_acknowledgement(std::uint32_t taken_count, bool was_stalled) {
-  const std::uint32_t fresh = taken_count - static_cast<std::uint32_t>(acknowledged_to_);
+bool OutgoingFrames::accept_acknowledgement(const FramePrefix& prefix) {
+  const std::uint32_t fresh = prefix.taken_count - static_cast<std::uint32_t>(acknowledged_to_);
   if (fresh > written_count_ - acknowledged_to_) return false;
   acknowledged_to_ += fresh;
-  if (was_stalled) stalled_to_ = posted_count_;
+  landed_us_ += static_cast<std::int32_t>(prefix.taken_us - static_cast<std::uint32_t>(landed_us_));
+  if ((prefix.flags & kStalledFlag) != 0) stalled_to_ = posted_count_;
   return true;
 }
 
-OutgoingFrames::Acknowledged OutgoingFrames::next_acknowledged() {
-  if (acknowledged_count_ == acknowledged_to_) return {};
+std::optional<Acknowledgement> OutgoingFrames::next_acknowledged() {
+  if (acknowledged_count_ == acknowledged_to_) return std::nullopt;
   // Written controls are released at once, so the oldest frame is a slice.
-  const Acknowledged result{.is_there = true,
-                            .was_stalled = acknowledged_count_ < stalled_to_,
-                            .cookie = frame(done_).cookie};
+  const Acknowledgement result{.cookie = frame(done_).cookie,
+                               .was_stalled = acknowledged_count_ < stalled_to_,
+                               .landed_us = static_cast<double>(landed_us_)};
   release_oldest();
   ++acknowledged_count_;
   release_written_controls();

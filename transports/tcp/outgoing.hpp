@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "transports/tcp/wire.hpp"
@@ -54,15 +55,10 @@ class OutgoingFrames {
   // errno of a failed write; 0: none. After a failure nothing more is written.
   int error_number() const { return error_number_; }
 
-  // Takes the count of a prefix. False: the peer acknowledges what it was never sent.
-  bool accept_acknowledgement(std::uint32_t taken_count, bool was_stalled);
-  // The next slice that has been acknowledged, if any: call until it says no.
-  struct Acknowledged {
-    bool is_there = false;
-    bool was_stalled = false;
-    std::uint64_t cookie = 0;
-  };
-  Acknowledged next_acknowledged();
+  // Takes what a prefix acknowledges. False: the peer acknowledges what it was never sent.
+  bool accept_acknowledgement(const FramePrefix& prefix);
+  // The next slice that has been acknowledged, if any: call until there is none.
+  std::optional<Acknowledgement> next_acknowledged();
 
  private:
   struct Frame {
@@ -75,6 +71,9 @@ class OutgoingFrames {
     bool is_slice = false;
   };
   static constexpr std::size_t kSpanCount = 16;  // per system call
+  // Frames that wait for a full socket, beyond which large slices are refused: what waits here
+  // could still go over another rail.
+  static constexpr std::size_t kMostWaiting = 3;
 
   Frame& frame(std::uint64_t index) { return frames_[index % kFrameCount]; }
   // Room for a frame's head, or null.
@@ -117,9 +116,11 @@ class OutgoingFrames {
   std::uint64_t acknowledged_count_ = 0;  // told to the sink
   std::uint64_t acknowledged_to_ = 0;     // known to be taken in by the peer
   std::uint64_t stalled_to_ = 0;          // slices below this were posted behind a stall
+  std::int64_t landed_us_ = std::int64_t{1} << 32;  // the peer's clock, beyond its 32 bits
 
   // Slices of the peer.
   std::uint32_t taken_count_ = 0;
+  std::uint32_t taken_us_ = 0;
   std::uint32_t announced_count_ = 0;
   std::uint32_t lazy_bytes_ = 0;  // taken in since the last announcement
   bool is_ack_due_ = false;

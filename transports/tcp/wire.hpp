@@ -27,8 +27,10 @@ struct FramePrefix {
   std::uint32_t sequence = 0;     // of slices and controls of the endpoint, over all its sockets
   std::uint32_t taken_count = 0;  // slices taken in from this socket, modulo 2^32
   std::uint32_t bytes = 0;        // of the payload or the message
+  std::uint32_t taken_us = 0;     // when the last large one of these was, modulo 2^32
+  std::uint32_t reserved = 0;
 };
-static_assert(sizeof(FramePrefix) == 16);
+static_assert(sizeof(FramePrefix) == 24);
 
 // In FramePrefix::flags: a slice acknowledged here for the first time had to wait for this rank to
 // enter the operation, and so did all that was under way behind it.
@@ -43,7 +45,8 @@ inline constexpr std::size_t kBufferedBytes = 8192;
 // Detects a frame that was cut or overwritten, not an adversary: sums of words times odd constants.
 inline std::uint16_t frame_check(const std::byte* head, std::size_t bytes) {
   constexpr std::uint64_t kFactors[] = {0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9,
-                                        0xD6E8FEB86659FD93, 0xFF51AFD7ED558CCD, 0x27D4EB2F165667C5};
+                                        0xD6E8FEB86659FD93, 0xFF51AFD7ED558CCD, 0x27D4EB2F165667C5,
+                                        0x85EBCA77C2B2AE63};
   static_assert(kSliceHeadBytes / sizeof(std::uint64_t) == std::size(kFactors));
   constexpr std::uint64_t kWithoutCheck = ~(std::uint64_t{0xFFFF} << 16);
   std::uint64_t sum = 0x706F6C797261696C;

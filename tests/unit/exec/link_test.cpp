@@ -84,7 +84,7 @@ struct Bench {
       const auto slice = rails[next]->slices.front();
       rails[next]->slices.pop_front();
       landed[slice.header.signal].push_back(slice.header);
-      link.on_acknowledged(*rails[next], slice.cookie, false);
+      link.on_acknowledged(*rails[next], {.cookie = slice.cookie, .landed_us = now});
       link.pump(now);
     }
   }
@@ -189,7 +189,7 @@ TEST(Link, FailsWhenTheLastRailDiesWithBytesUnderWay) {
 
 TEST(Link, IgnoresLateAcknowledgementsOfStartUp) {
   Bench bench({125e6});
-  bench.link.on_acknowledged(*bench.rails[0], kStartUpCookie | 5, false);
+  bench.link.on_acknowledged(*bench.rails[0], {.cookie = kStartUpCookie | 5});
   EXPECT_EQ(bench.link.outstanding_count(), 0u);
 }
 

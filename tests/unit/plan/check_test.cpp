@@ -209,13 +209,14 @@ TEST(CheckOrder, RefusesAShiftedOperandOfTheSameStep) {
   EXPECT_THAT(check_order(plan).message(), HasSubstr("still reads"));
 }
 
-// Scratch is used again by the next run only because receivers hold early bytes back.
+// Scratch is used again by the next run only because receivers hold early bytes back. In a ring a
+// rank is done only when its successor has used what it got.
 TEST(CheckOrder, NeedsReceiversToHoldBytesOfTheNextRun) {
-  for (const char* algorithm : {"one_shot", "direct", "ring"}) {
+  for (const char* algorithm : {"one_shot", "direct"}) {
     const Plan plan = made(algorithm, 3, false);
     EXPECT_TRUE(check_order(plan, {.receiver_holds_early_bytes = true}).is_ok());
     const Status status = check_order(plan, {.receiver_holds_early_bytes = false});
-    EXPECT_THAT(status.message(), HasSubstr("in the next run"));
+    EXPECT_THAT(status.message(), HasSubstr("in the next run")) << algorithm;
   }
 }
 
