@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kAlign = 64;  // slices start at multiples of this in a put
 constexpr std::uint64_t kLeastSlice = 16 * 1024;
-constexpr double kSliceUs = 1000;   // a slice is about so much of a rail's time
+constexpr double kSliceUs = 1000;    // a slice is about so much of a rail's time
 constexpr double kWindowUs = 12000;  // bytes under way: so much of a rail's time
 constexpr std::uint64_t kLeastWindow = 64 * 1024;
 constexpr std::uint64_t kLeastToBalance = 16 * 1024;  // less stays where the plan put it

@@ -23,9 +23,10 @@ struct OrderRules {
 
 // Whether any two accesses to the same bytes of a rank, one of them a write, are ordered, over two
 // runs of the plan in a row, the second entered by each rank as soon as its own steps of the first
-// are done. Bytes of a put may land from its start until it is done at the receiver; its source is
+// are done. Bytes of a put may land from its start until it is done at the receiver. Its source is
 // read until the last byte has landed, whether the sender knows of it by the acknowledgement or by
-// getting bytes that could not exist otherwise. Steps whose operand is landing may run while it lands.
+// getting bytes that could not exist otherwise. Steps whose operand is landing may run while it
+// lands.
 // Precondition: check_shape() passes.
 Status check_order(const Plan& plan, const OrderRules& rules = {});
 
