@@ -140,8 +140,8 @@ bool LoopbackEndpoint::report_acknowledged(Sink& sink) {
     const auto kind = tx_->slots[index].kind;
     if (kind == SlotKind::kControlPart || kind == SlotKind::kControlEnd) continue;
     // The slot is free from here on: the engine may post again from within the call.
-    sink.on_acknowledged(
-        *this, {.cookie = cookies_[index], .was_stalled = (stalled >> index & 1) != 0});
+    sink.on_acknowledged(*this,
+                         {.cookie = cookies_[index], .was_stalled = (stalled >> index & 1) != 0});
   }
   return true;
 }
