@@ -112,10 +112,10 @@ class OutgoingFrames {
 
   // Slices of ours, counted from the first.
   std::uint64_t posted_count_ = 0;
-  std::uint64_t written_count_ = 0;       // completely written
-  std::uint64_t acknowledged_count_ = 0;  // told to the sink
-  std::uint64_t acknowledged_to_ = 0;     // known to be taken in by the peer
-  std::uint64_t stalled_to_ = 0;          // slices below this were posted behind a stall
+  std::uint64_t written_count_ = 0;                 // completely written
+  std::uint64_t acknowledged_count_ = 0;            // told to the sink
+  std::uint64_t acknowledged_to_ = 0;               // known to be taken in by the peer
+  std::uint64_t stalled_to_ = 0;                    // slices below this were posted behind a stall
   std::int64_t landed_us_ = std::int64_t{1} << 32;  // the peer's clock, beyond its 32 bits
 
   // Slices of the peer.
