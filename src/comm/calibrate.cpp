@@ -20,9 +20,11 @@ constexpr int kPings = 16;
 constexpr std::uint64_t kPingBytes = 8;
 constexpr std::size_t kMostSlice = 256 * 1024;
 constexpr double kSkip = 0.4;  // of a stream's time is not counted
-constexpr std::uint64_t kLeastWindow = 64 * 1024;
+constexpr double kPart = 0.5;  // of the rest is what counts, the best
+// Acknowledgements may wait behind all that the other end has queued.
+constexpr std::uint64_t kLeastWindow = 512 * 1024;
 constexpr std::uint64_t kMostWindow = 16 * 1024 * 1024;
-constexpr double kWindowUs = 6000;  // bytes under way: so much of the rail's time
+constexpr double kWindowUs = 20000;  // bytes under way: so much of the rail's time
 constexpr double kLocalStreamUs = 8000;
 constexpr std::uint64_t kEnoughSlices = 64;
 // Assumed where nothing was measured.
@@ -257,14 +259,22 @@ class Calibrator final : public Sink {
     }
   }
 
-  // Bytes per second that arrived after the first part of the stream; 0: too few to tell.
+  // Bytes per second that arrived in the best part of the stream: not at its beginning, where a
+  // token bucket lets bytes pass, and not while TCP recovers from a loss. 0: too few to tell.
   static double arrival_rate(const Probe& probe) {
     const double from_us = probe.first_us + kSkip * (probe.last_us - probe.first_us);
-    const auto first = std::find_if(probe.arrivals.begin(), probe.arrivals.end(),
-                                    [&](const auto& arrival) { return arrival.first >= from_us; });
-    if (first == probe.arrivals.end() || first->first >= probe.last_us) return 0;
-    return static_cast<double>(probe.arrived_bytes - first->second) /
-           (probe.last_us - first->first) * 1e6;
+    const double part_us = kPart * (probe.last_us - from_us);
+    double best = 0;
+    auto begin = std::find_if(probe.arrivals.begin(), probe.arrivals.end(),
+                              [&](const auto& arrival) { return arrival.first >= from_us; });
+    for (auto end = begin; end != probe.arrivals.end(); ++end) {
+      // The shortest stretch up to here that is long enough.
+      while (begin + 1 < end && end->first - (begin + 1)->first >= part_us) ++begin;
+      const double length_us = end->first - begin->first;
+      if (length_us < part_us || length_us <= 0) continue;
+      best = std::max(best, static_cast<double>(end->second - begin->second) / length_us * 1e6);
+    }
+    return best;
   }
 
   // Tells all ranks what was seen here, and writes the curves from what all say.
