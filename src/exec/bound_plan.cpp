@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "src/plan/step_graph.hpp"
+
 namespace polyrail {
 namespace {
 
@@ -65,6 +67,17 @@ void find_stream(const Schedule& schedule, const Step& step, std::uint32_t index
   }
 }
 
+void find_followed(const Schedule& schedule, std::uint32_t index, bool is_in_place,
+                   BoundPlan& bound) {
+  const std::uint32_t put = followed_put(schedule, index, is_in_place);
+  if (put == kFollowsNone || bound.steps[put].follower != kNoStep) return;
+  BoundStep& step = bound.steps[index];
+  step.followed = bound.steps[put].followed = static_cast<std::uint32_t>(bound.followed_count++);
+  bound.steps[put].follower = index;
+  // Bytes may have to wait for the put, so they must land.
+  bound.signals[step.stream_signal].may_skip_landing = false;
+}
+
 }  // namespace
 
 Result<BoundPlan> bind_plan(const Plan& plan, int rank) {
@@ -114,6 +127,9 @@ Result<BoundPlan> bind_plan(const Plan& plan, int rank) {
     out.operand = step.operand;
     out.target = step.target;
     find_stream(schedule, step, static_cast<std::uint32_t>(i), plan.spec.is_in_place, bound);
+    if (out.stream_signal != kNoStep) {
+      find_followed(schedule, static_cast<std::uint32_t>(i), plan.spec.is_in_place, bound);
+    }
   }
 
   std::vector<std::vector<std::uint32_t>> dependents(schedule.steps.size());
@@ -127,8 +143,9 @@ Result<BoundPlan> bind_plan(const Plan& plan, int rank) {
                                                       std::to_string(i) +
                                                       " comes after a later step");
       }
-      if (before == own_wait) {
-        // Followed through the signal, slice by slice; what the wait waits for still comes first.
+      const BoundStep& other = bound.steps[before];
+      if (before == own_wait || other.follower == i) {
+        // Followed slice by slice; what that step itself waits for still comes first.
         for (std::uint32_t earlier : schedule.steps[before].after) {
           dependents[earlier].push_back(static_cast<std::uint32_t>(i));
           ++step.blocker_count;

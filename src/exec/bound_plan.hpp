@@ -31,6 +31,10 @@ struct BoundStep {
   // the blockers. kNoStep: none.
   std::uint32_t stream_signal = kNoStep;
   bool streams_operand = false;  // the arriving bytes are the operand, not the source
+  // In place, a step that streams and the put that reads what it writes over: the step follows the
+  // put byte by byte. Both have the number of the pair in `followed`; `follower`: of the put.
+  std::uint32_t followed = kNoStep;
+  std::uint32_t follower = kNoStep;
 };
 
 struct BoundSignal {
@@ -51,6 +55,7 @@ struct BoundPlan {
   std::vector<std::uint32_t> dependents;      // of all steps, by dependent_begin/end
   std::vector<std::uint32_t> starters;        // steps without blockers
   std::vector<BoundSignal> signals;           // by signal number
+  std::size_t followed_count = 0;             // pairs of a put and a step that follows it
   std::vector<std::pair<int, int>> expected;  // (peer, rail) that bytes will come from, once each
   double predicted_us = 0;
   double limit_us = 0;

@@ -80,7 +80,7 @@ class Engine final : public Sink, public Link::Listener {
   void on_control(Endpoint& from, std::span<const std::byte> message) override;
 
   // --- Link::Listener
-  void on_put_progress(std::uint32_t put, std::uint64_t bytes) override;
+  void on_put_progress(std::uint32_t put, std::uint64_t offset, std::uint64_t bytes) override;
 
  private:
   explicit Engine(Setup setup);

@@ -92,8 +92,8 @@ void Engine::on_control(Endpoint& from, std::span<const std::byte> message) {
   }
 }
 
-void Engine::on_put_progress(std::uint32_t put, std::uint64_t bytes) {
-  executor_.on_put_progress(put, bytes);
+void Engine::on_put_progress(std::uint32_t put, std::uint64_t offset, std::uint64_t bytes) {
+  executor_.on_put_progress(put, offset, bytes);
 }
 
 }  // namespace polyrail

@@ -8,6 +8,7 @@ namespace polyrail {
 void Executor::reserve(const BoundPlan& plan) {
   if (steps_.size() < plan.steps.size()) steps_.resize(plan.steps.size());
   if (signals_.size() < plan.signals.size()) signals_.resize(plan.signals.size());
+  if (read_.size() < plan.followed_count) read_.resize(plan.followed_count);
   ready_.reserve(plan.steps.size());
 }
 
@@ -26,6 +27,7 @@ void Executor::start(const BoundPlan& plan, const Buffers& buffers, const SliceH
     signals_[i].landed.clear();
     signals_[i].is_raised = false;
   }
+  for (std::size_t i = 0; i < plan.followed_count; ++i) read_[i].clear();
   // A stack: the first starter is to run first.
   ready_.assign(plan.starters.rbegin(), plan.starters.rend());
 }
@@ -77,7 +79,7 @@ void Executor::on_ready(std::uint32_t index) {
       }
       // What had landed before this step could start; the rest is consumed as it comes.
       signals_[step.stream_signal].landed.for_each(
-          [&](std::uint64_t begin, std::uint64_t end) { consume(index, begin, end, nullptr); });
+          [&](std::uint64_t begin, std::uint64_t end) { take(index, begin, end); });
       return;
   }
 }
@@ -93,10 +95,20 @@ void Executor::run_put(std::uint32_t index) {
   (*links_)[step.peer]->post(put, step.rail);
 }
 
-void Executor::on_put_progress(std::uint32_t index, std::uint64_t bytes) {
+void Executor::on_put_progress(std::uint32_t index, std::uint64_t offset, std::uint64_t bytes) {
   if (!is_running()) return;
   StepState& state = steps_[index];
   state.bytes_done += bytes;
+  if (const BoundStep& put = plan_->steps[index]; put.follower != kNoStep) {
+    const IntervalSet& landed = signals_[plan_->steps[put.follower].stream_signal].landed;
+    const bool is_ready = steps_[put.follower].is_ready;
+    read_[put.followed].add(offset, offset + bytes, [&](std::uint64_t begin, std::uint64_t end) {
+      if (!is_ready) return;
+      landed.for_each_within(begin, end, [&](std::uint64_t from, std::uint64_t to) {
+        consume(put.follower, from, to, nullptr);
+      });
+    });
+  }
   if (state.bytes_done >= plan_->steps[index].source.bytes && !state.is_done) step_done(index);
 }
 
@@ -132,8 +144,7 @@ void Executor::on_landed(const SliceHeader& header) {
   const bool streams = is_streaming(signal);
   signals_[header.signal].landed.add(header.offset_bytes, header.offset_bytes + header.bytes,
                                      [&](std::uint64_t begin, std::uint64_t end) {
-                                       if (streams)
-                                         consume(signal.stream_step, begin, end, nullptr);
+                                       if (streams) take(signal.stream_step, begin, end);
                                      });
   raise_if_complete(header.signal);
 }
@@ -155,6 +166,16 @@ void Executor::raise_if_complete(std::uint32_t index) {
   if (state.is_raised || state.landed.covered_bytes() != signal.target.bytes) return;
   state.is_raised = true;
   if (steps_[signal.wait_step].is_ready) step_done(signal.wait_step);
+}
+
+void Executor::take(std::uint32_t index, std::uint64_t begin, std::uint64_t end) {
+  const BoundStep& step = plan_->steps[index];
+  if (step.followed == kNoStep) {
+    consume(index, begin, end, nullptr);
+    return;
+  }
+  read_[step.followed].for_each_within(
+      begin, end, [&](std::uint64_t from, std::uint64_t to) { consume(index, from, to, nullptr); });
 }
 
 void Executor::consume(std::uint32_t index, std::uint64_t begin, std::uint64_t end,

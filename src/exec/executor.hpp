@@ -40,7 +40,7 @@ class Executor final {
   void on_bytes(const SliceHeader& header, std::uint32_t offset_bytes,
                 std::span<const std::byte> bytes);
   // --- sent bytes
-  void on_put_progress(std::uint32_t step, std::uint64_t bytes);
+  void on_put_progress(std::uint32_t step, std::uint64_t offset, std::uint64_t bytes);
 
   // Starts steps whose blockers are done. True if anything was done.
   bool advance();
@@ -67,6 +67,8 @@ class Executor final {
                const std::byte* arrived);
   void consume(std::uint32_t step, std::uint64_t begin, std::uint64_t end,
                const std::byte* arrived);
+  // Consumes what has landed of [begin, end), as far as it may be written over.
+  void take(std::uint32_t step, std::uint64_t begin, std::uint64_t end);
   void raise_if_complete(std::uint32_t signal);
   void step_done(std::uint32_t step);
   bool is_streaming(const BoundSignal& signal) const;
@@ -78,6 +80,7 @@ class Executor final {
   std::size_t steps_left_ = 0;
   std::vector<StepState> steps_;
   std::vector<SignalState> signals_;
+  std::vector<IntervalSet> read_;     // of puts that are followed: bytes that may be written over
   std::vector<std::uint32_t> ready_;  // steps to start, a stack
 };
 

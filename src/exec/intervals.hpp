@@ -30,6 +30,16 @@ class IntervalSet {
     for (const Part& part : parts_) visit(part.begin, part.end);
   }
 
+  // The parts of [begin, end) that are there.
+  template <typename Visit>
+  void for_each_within(std::uint64_t begin, std::uint64_t end, Visit&& visit) const {
+    for (const Part& part : parts_) {
+      const std::uint64_t from = std::max(begin, part.begin);
+      const std::uint64_t to = std::min(end, part.end);
+      if (from < to) visit(from, to);
+    }
+  }
+
   // Calls fresh(from, to) for each range of [begin, end) that was not there before, then adds it.
   template <typename Fresh>
   void add(std::uint64_t begin, std::uint64_t end, Fresh&& fresh) {

@@ -153,7 +153,9 @@ bool Link::pump_rail(RailQueue& rail, double now_us) {
         rail.was_dry = true;
       }
     }
-    if (posted == Posted::kBuffered) listener_.on_put_progress(put, bytes);
+    if (posted == Posted::kBuffered) {
+      listener_.on_put_progress(put, header.offset_bytes, bytes);
+    }
   }
   return is_any;
 }
@@ -182,7 +184,9 @@ void Link::on_acknowledged(Endpoint& endpoint, const Acknowledgement& done) {
                                .is_after_gap = flight.is_after_gap,
                                .is_tainted = done.was_stalled || flight.is_buffered});
     rail.has_news = has_news_ = true;
-    if (!flight.is_buffered) listener_.on_put_progress(flight.put.put, flight.bytes);
+    if (!flight.is_buffered) {
+      listener_.on_put_progress(flight.put.put, flight.offset, flight.bytes);
+    }
     return;
   }
 }

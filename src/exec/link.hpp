@@ -31,11 +31,11 @@ inline constexpr std::uint64_t kStartUpCookie = std::uint64_t{1} << 63;
 
 class Link {
  public:
-  // Told when all bytes of a put are acknowledged or copied.
+  // Told when bytes of a put are acknowledged or copied: their source may change.
   class Listener {
    public:
     virtual ~Listener() = default;
-    virtual void on_put_progress(std::uint32_t put, std::uint64_t bytes) = 0;
+    virtual void on_put_progress(std::uint32_t put, std::uint64_t offset, std::uint64_t bytes) = 0;
   };
 
   Link(int peer, int plane_count, Listener& listener);

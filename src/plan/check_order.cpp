@@ -72,7 +72,11 @@ class Moments {
       }
       for (const std::uint32_t index : step.after) {
         const StepGraph::Id earlier = graph_.id(rank, index);
-        if (graph_.step(earlier).op == StepOp::kWait && can_stream(step, graph_.step(earlier))) {
+        if (earlier == graph_.followed(id)) {
+          before(start(run, earlier), start(run, id));
+          before(end(run, earlier), end(run, id));
+        } else if (graph_.step(earlier).op == StepOp::kWait &&
+                   can_stream(step, graph_.step(earlier))) {
           before(first_byte(run, graph_.partner(earlier)), start(run, id));
           before(end(run, earlier), end(run, id));
         } else {
@@ -191,6 +195,12 @@ class OrderCheck {
     return std::binary_search(step.after.begin(), step.after.end(), index);
   }
 
+  // A step may write over what a put has read while the put goes on.
+  bool is_followed(const Access& reading, const Access& writing) const {
+    return !reading.is_write && reading.run == writing.run &&
+           graph_.followed(writing.step) == reading.step;
+  }
+
   Status check_memory(std::vector<Access>& accesses) const {
     std::sort(accesses.begin(), accesses.end(),
               [](const Access& a, const Access& b) { return a.begin_byte < b.begin_byte; });
@@ -239,6 +249,7 @@ class OrderCheck {
       const Access& a = accesses[pair.a];
       const Access& b = accesses[pair.b];
       if (pair.is_ordered || is_streamed(a, b) || is_streamed(b, a)) continue;
+      if (is_followed(a, b) || is_followed(b, a)) continue;
       return bad(describe(a) + " and " + describe(b) + " touch the same bytes, from " +
                  std::to_string(std::max(a.begin_byte, b.begin_byte)) + " on, in no order");
     }

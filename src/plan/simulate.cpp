@@ -244,7 +244,8 @@ class Player {
 
   void release(Id before, Id to) {
     const Step& step = graph_.step(before);
-    if (step.op != StepOp::kWait || !can_stream(graph_.step(to), step)) {
+    const bool is_streamed = step.op == StepOp::kWait && can_stream(graph_.step(to), step);
+    if (!is_streamed && graph_.followed(to) != before) {
       others_done_us_[to] = std::max(others_done_us_[to], now_);
     }
     if (--missing_[to] == 0) ready(to);

@@ -26,6 +26,15 @@ StepGraph::StepGraph(const Plan& plan) {
     partners_[partners_[id]] = id;
   }
 
+  followed_.assign(steps_.size(), kFollowsNone);
+  for (std::size_t rank = 0; rank < plan.schedules.size(); ++rank) {
+    const Schedule& schedule = plan.schedules[rank];
+    for (std::uint32_t i = 0; i < schedule.steps.size(); ++i) {
+      const std::uint32_t put = followed_put(schedule, i, plan.spec.is_in_place);
+      if (put != kFollowsNone) followed_[first_[rank] + i] = first_[rank] + put;
+    }
+  }
+
   // Edges by their beginning: count, then fill.
   const auto for_each_edge = [this](auto&& visit) {
     for (Id id = 0; id < size(); ++id) {
@@ -65,6 +74,25 @@ std::string StepGraph::describe(Id id) const {
 bool can_stream(const Step& step, const Step& wait) {
   if (step.op == StepOp::kReduce && step.operand == wait.target) return true;
   return (step.op == StepOp::kReduce || step.op == StepOp::kCopy) && step.source == wait.target;
+}
+
+std::uint32_t followed_put(const Schedule& schedule, std::uint32_t index, bool is_in_place) {
+  const Step& step = schedule.steps[index];
+  if (!is_in_place || step.target.space == Space::kScratch) return kFollowsNone;
+  std::uint32_t found = kFollowsNone;
+  bool streams = false;
+  for (const std::uint32_t before : step.after) {
+    const Step& other = schedule.steps[before];
+    streams |= other.op == StepOp::kWait && can_stream(step, other);
+    if (other.op != StepOp::kPut || other.source.space == Space::kScratch ||
+        other.source.offset_bytes != step.target.offset_bytes ||
+        other.source.bytes != step.target.bytes) {
+      continue;
+    }
+    if (found != kFollowsNone) return kFollowsNone;
+    found = before;
+  }
+  return streams ? found : kFollowsNone;
 }
 
 }  // namespace polyrail

@@ -10,6 +10,12 @@
 
 namespace polyrail {
 
+// In place a step may write where a put of the same rank still reads, as far as the put is done:
+// the executor then follows the put byte by byte, as it follows what lands. The index of that put,
+// if step `index` has one and streams an operand; else kFollowsNone.
+inline constexpr std::uint32_t kFollowsNone = ~std::uint32_t{0};
+std::uint32_t followed_put(const Schedule& schedule, std::uint32_t index, bool is_in_place);
+
 // Borrows the plan, which must outlive it and pass check_shape().
 class StepGraph final {
  public:
@@ -26,6 +32,8 @@ class StepGraph final {
   int rank(Id id) const { return ranks_[id]; }
   // The wait of a put, the put of a wait.
   Id partner(Id id) const { return partners_[id]; }
+  // The put that a step follows; kFollowsNone.
+  Id followed(Id id) const { return followed_[id]; }
   // What can be done only after `id`: steps that list it, and the wait of a put.
   std::span<const Id> next(Id id) const {
     return {next_.data() + next_begin_[id], next_.data() + next_begin_[id + 1]};
@@ -42,6 +50,7 @@ class StepGraph final {
   std::vector<const Step*> steps_;
   std::vector<int> ranks_;
   std::vector<Id> partners_;
+  std::vector<Id> followed_;
   std::vector<std::uint32_t> next_begin_;
   std::vector<Id> next_;
 };

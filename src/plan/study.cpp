@@ -56,16 +56,16 @@ class Studying {
   }
 
  private:
-  // Generators that differ from one another among so many ranks or hosts, preferred first. In place
-  // a result must not overtake the acknowledgement of what it replaces: that costs direct most.
+  // Generators that differ from one another among so many ranks or hosts, preferred first.
   static std::vector<const GeneratorInfo*> generators_among(int member_count, bool is_in_place) {
     std::vector<const GeneratorInfo*> infos;
-    if (is_in_place) infos.push_back(find_generator("one_shot_staged"));
     if (member_count == 2) {
-      infos.push_back(find_generator(is_in_place ? "ring" : "direct"));
-      infos.push_back(find_generator(is_in_place ? "direct" : "ring"));
+      infos.push_back(find_generator("direct"));
+      infos.push_back(find_generator("ring"));
+      if (is_in_place) infos.push_back(find_generator("one_shot_staged"));
       return infos;
     }
+    if (is_in_place) infos.push_back(find_generator("one_shot_staged"));
     for (const GeneratorInfo& info : generators()) {
       if (info.name != "one_shot_staged") infos.push_back(&info);
     }

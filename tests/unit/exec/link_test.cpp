@@ -39,7 +39,9 @@ class FakeEndpoint final : public Endpoint {
 
 class Counting final : public Link::Listener {
  public:
-  void on_put_progress(std::uint32_t put, std::uint64_t bytes) override { done[put] += bytes; }
+  void on_put_progress(std::uint32_t put, std::uint64_t, std::uint64_t bytes) override {
+    done[put] += bytes;
+  }
   std::map<std::uint32_t, std::uint64_t> done;
 };
 

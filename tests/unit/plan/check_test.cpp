@@ -209,6 +209,20 @@ TEST(CheckOrder, RefusesAShiftedOperandOfTheSameStep) {
   EXPECT_THAT(check_order(plan).message(), HasSubstr("still reads"));
 }
 
+// In place the sum goes where the contribution is still being put from, as far as that is done.
+TEST(CheckOrder, LetsASumFollowThePutThatItWritesOver) {
+  const Plan plan = made("one_shot", 2, true);
+  EXPECT_TRUE(check_order(plan).is_ok());
+  Plan careless = plan;
+  for (Step& step : careless.schedules[0].steps) {
+    if (step.op != StepOp::kReduce) continue;
+    std::erase_if(step.after, [&](std::uint32_t before) {
+      return careless.schedules[0].steps[before].op == StepOp::kPut;
+    });
+  }
+  EXPECT_THAT(check_order(careless).message(), HasSubstr("in no order"));
+}
+
 // Scratch is used again by the next run only because receivers hold early bytes back. In a ring a
 // rank is done only when its successor has used what it got.
 TEST(CheckOrder, NeedsReceiversToHoldBytesOfTheNextRun) {
