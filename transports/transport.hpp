@@ -135,6 +135,9 @@ class SmallExchange {
   // What a peer has posted in this exchange, 8-byte aligned; nullptr: not there yet. Readable until
   // finish().
   virtual const std::byte* poll(int peer) const = 0;
+  // What a peer has posted in the exchange after the last one, before this rank has; nullptr: not
+  // yet. Precondition: no exchange is under way.
+  virtual const std::byte* peek(int peer) const = 0;
   // Ends the exchange. Precondition: every peer's bytes have been seen.
   virtual void finish() = 0;
 

@@ -80,10 +80,15 @@ class CommunicatorImpl final : public Communicator {
   std::string explain(std::uint64_t count, DataType type, ReduceOp op, bool is_in_place) override {
     PlanOptions options;
     options.algorithm = plans_.algorithm();
-    const Result<Plan> plan =
-        make_plan(plans_.topology(), make_spec(count, type, op, is_in_place), options);
+    const CollectiveSpec spec = make_spec(count, type, op, is_in_place);
+    const Result<Plan> plan = make_plan(plans_.topology(), spec, options);
     if (!plan.is_ok()) return plan.status().message();
-    return polyrail::explain(plan.value(), plans_.topology(), options);
+    std::string text = polyrail::explain(plan.value(), plans_.topology(), options);
+    if (engine_->is_small_call(spec)) {
+      text += "\nSo few bytes do not take this plan: each rank writes them once where all others\n"
+              "read them, in shared memory.\n";
+    }
+    return text;
   }
 
  private:
@@ -145,6 +150,24 @@ class CommunicatorImpl final : public Communicator {
   PlanCache plans_;
 };
 
+// The exchange over which few bytes go, if one joins all ranks and each rank has it.
+Result<SmallExchange*> find_small_exchange(Bootstrap& bootstrap, const Network& network) {
+  const int peer_count = bootstrap.rank_count() - 1;
+  if (peer_count == 0 || network.topology.hosts.size() != 1) return nullptr;
+  SmallExchange* found = nullptr;
+  for (std::size_t i = 0; i < network.transports.size() && found == nullptr; ++i) {
+    const auto joint_count = std::count_if(
+        network.joints.begin(), network.joints.end(),
+        [i](const Joint& joint) { return static_cast<std::size_t>(joint.transport) == i; });
+    if (joint_count == peer_count) found = network.transports[i]->small_exchange();
+  }
+  Result<std::vector<std::string>> all =
+      bootstrap.all_gather("choice of a small exchange", found != nullptr ? "yes" : "no");
+  if (!all.is_ok()) return all.status();
+  const auto& answers = all.value();
+  return std::count(answers.begin(), answers.end(), "yes") == peer_count + 1 ? found : nullptr;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Communicator>> Communicator::create(std::unique_ptr<Bootstrap> bootstrap,
@@ -162,7 +185,10 @@ Result<std::unique_ptr<Communicator>> Communicator::create(std::unique_ptr<Boots
   }
   const Topology& topology = network.value().topology;
   const int rank = bootstrap->rank();
+  Result<SmallExchange*> small_exchange = find_small_exchange(*bootstrap, network.value());
+  if (!small_exchange.is_ok()) return small_exchange.status();
   Engine::Setup setup;
+  setup.small_exchange = small_exchange.value();
   setup.rank = rank;
   setup.rank_count = bootstrap->rank_count();
   setup.plane_count = topology.plane_count();

@@ -17,6 +17,14 @@ constexpr double kFlushLimitUs = 10e6;   // close: peers have so long to take wh
 constexpr double kGoodbyeLimitUs = 2e6;  // close: and so long to say goodbye if they took all
 constexpr double kWithdrawalLimitUs = 1e6;
 constexpr int kSleepMs = 200;  // a sleeper looks at its deadline so often
+constexpr int kSmallLooks = 50;
+
+// Tells the processor that this is a spin.
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
 
 }  // namespace
 
@@ -58,6 +66,9 @@ Engine::Engine(Setup setup)
     link_owners_.push_back(std::make_unique<Link>(peer, setup.plane_count, *this));
     links_[peer] = link_owners_.back().get();
     links_[peer]->set_rebalancing(options_.split_by_measurement);
+  }
+  if (setup.small_exchange != nullptr) {
+    small_calls_.emplace(*setup.small_exchange, rank_, rank_count_);
   }
   for (const Joint& joint : joints_) {
     links_[joint.peer]->add_rail(joint.plane, joint.endpoint, joint.caps, joint.latency_us,
@@ -139,7 +150,7 @@ void Engine::thread_main() {
     }
     take();
     while (current_ != nullptr || take_next()) {
-      if (!step()) idle();
+      if (current_ != nullptr && !step()) idle();
     }
     release();
   }
@@ -179,7 +190,7 @@ void Engine::poll() {
 void Engine::drive(Operation& operation) {
   while (!operation.is_done.load(std::memory_order_acquire)) {
     if (current_ == nullptr && !take_next()) return;
-    if (!step()) idle();
+    if (current_ != nullptr && !step()) idle();
   }
 }
 
@@ -192,6 +203,13 @@ void Engine::begin(Operation& operation) {
     return;
   }
   const BoundPlan& plan = *operation.plan;
+  deadline_us_ = 0;  // set when the first wait begins
+  if (small_calls_ && small_calls_->takes(plan.spec)) {
+    small_calls_->begin(plan.spec, {operation.number, call_kind(plan.spec), plan.spec.count},
+                        operation.buffers.input);
+    try_finish_small();
+    return;
+  }
   if (scratch_bytes_ < plan.scratch_bytes) {
     constexpr std::size_t kPage = 4096;
     scratch_bytes_ = plan.scratch_bytes;
@@ -208,7 +226,6 @@ void Engine::begin(Operation& operation) {
   header.operation = operation.number;
   header.call_kind = call_kind(plan.spec);
   header.call_count = plan.spec.count;
-  deadline_us_ = 0;  // set when the first wait begins
   executor_.start(plan, operation.buffers, header, links_);
   for (const auto& [peer, rail] : plan.expected) {
     if (Endpoint* endpoint = links_[peer]->endpoint(rail)) endpoint->expect(true);
@@ -231,6 +248,7 @@ void Engine::end_current(Status status) {
     }
     executor_.finish();
   }
+  if (small_calls_) small_calls_->stop();
   if (is_waiting_) {
     is_waiting_ = false;
     idle_policy_.on_wait_end(now_us());
@@ -257,12 +275,35 @@ bool Engine::step() {
       return true;
     }
   }
+  if (small_calls_ && small_calls_->is_running() && withdrawal_us_ == 0 && try_finish_small()) {
+    return true;
+  }
   if (!progress()) return false;
   if (is_waiting_) {
     is_waiting_ = false;
     idle_policy_.on_wait_end(now_us());
   }
-  if (current_ != nullptr && withdrawal_us_ == 0 && executor_.is_done()) end_current(ok());
+  if (executor_.is_running() && withdrawal_us_ == 0 && executor_.is_done()) end_current(ok());
+  return true;
+}
+
+bool Engine::try_finish_small() {
+  // Looking is cheap, and what is awaited mostly comes at once.
+  for (int look = 0; look < kSmallLooks; ++look) {
+    if (small_calls_->try_finish(current_->buffers.output)) {
+      end_current(ok());
+      return true;
+    }
+    relax();
+  }
+  return false;
+}
+
+bool Engine::fail_if_calls_differ() {
+  if (!small_calls_ || current_ == nullptr || withdrawal_us_ > 0) return false;
+  const auto difference = small_calls_->difference(current_->number);
+  if (!difference) return false;
+  fail_for(difference->peer, difference->call.kind, difference->call.count);
   return true;
 }
 
@@ -294,16 +335,16 @@ void Engine::idle() {
       deadline_us_ = now + static_cast<double>(options_.operation_timeout_ms) * 1e3;
   }
   if (idle_policy_.may_spin(now)) {
-#if defined(__x86_64__)
-    __builtin_ia32_pause();
-#endif
+    relax();
     return;
   }
   idle_policy_.on_spin_failed(now);
+  if (fail_if_calls_differ()) return;
   if (current_ != nullptr && now > deadline_us_ && withdrawal_us_ == 0) {
-    fail(Status(StatusCode::kTimeout, describe_current() + " not done within " +
-                                          std::to_string(options_.operation_timeout_ms) +
-                                          " ms; missing: " + executor_.missing()));
+    fail(Status(StatusCode::kTimeout,
+                describe_current() + " not done within " +
+                    std::to_string(options_.operation_timeout_ms) + " ms; missing: " +
+                    (executor_.is_running() ? executor_.missing() : small_calls_->missing())));
     return;
   }
   sleep();

@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "src/exec/idle.hpp"
 #include "src/exec/link.hpp"
 #include "src/exec/operation.hpp"
+#include "src/exec/small_calls.hpp"
 #include "transports/transport.hpp"
 
 namespace polyrail {
@@ -42,6 +44,8 @@ class Engine final : public Sink, public Link::Listener {
     int plane_count = 0;
     std::vector<std::unique_ptr<Transport>> transports;
     std::vector<Joint> joints;
+    // Joins all ranks, or there is none; the same on all ranks. A transport's.
+    SmallExchange* small_exchange = nullptr;
     Options options;
     Logger logger;
   };
@@ -68,6 +72,10 @@ class Engine final : public Sink, public Link::Listener {
   std::vector<Link::RailState> rail_states(int peer) const;
   void set_rate(int peer, int plane, double latency_us, double bytes_per_s);
   Transport* transport_of(int peer, int plane) const;
+  // Whether a call is so small that it needs no plan: see SmallCalls.
+  bool is_small_call(const CollectiveSpec& spec) const {
+    return small_calls_ && small_calls_->takes(spec);
+  }
 
   // --- Sink
   void on_up(Endpoint& endpoint) override;
@@ -94,6 +102,9 @@ class Engine final : public Sink, public Link::Listener {
   void begin(Operation& operation);
   bool step();  // one round; true if anything happened
   bool progress();
+  bool try_finish_small();
+  bool fail_if_calls_differ();
+  void fail_for(int peer, std::uint32_t call_kind, std::uint64_t call_count);
   void idle();
   void sleep();
   void end_current(Status status);
@@ -119,6 +130,7 @@ class Engine final : public Sink, public Link::Listener {
 
   std::atomic<int> held_{0};
   Executor executor_;
+  std::optional<SmallCalls> small_calls_;
   Operation* current_ = nullptr;
   double deadline_us_ = 0;
   double withdrawal_us_ = 0;  // after a failure: when sources are given back in any case; 0: done

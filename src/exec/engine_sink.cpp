@@ -39,6 +39,10 @@ Landing Engine::on_slice(Endpoint& from, const SliceHeader& header) {
   if (has_failed_.load(std::memory_order_relaxed)) return kDiscard;
   const auto ahead = static_cast<std::int32_t>(header.operation - last_number_);
   if (ahead > 0) return {Landing::How::kLater, nullptr};
+  if (ahead == 0 && small_calls_ && small_calls_->is_running()) {
+    fail_for(from.peer(), header.call_kind, header.call_count);
+    return kDiscard;
+  }
   if (ahead < 0 || !executor_.is_running()) return kDiscard;
   const CollectiveSpec& spec = current_->plan->spec;
   const bool is_same_call = header.call_kind == call_kind(spec) && header.call_count == spec.count;
@@ -46,12 +50,7 @@ Landing Engine::on_slice(Endpoint& from, const SliceHeader& header) {
     return executor_.landing(header, links_[from.peer()]->can_stream(from));
   }
   if (!is_same_call) {
-    fail(Status(StatusCode::kInvalidUsage, "the ranks do not agree on operation " +
-                                               std::to_string(header.operation) + ": rank " +
-                                               std::to_string(rank_) + " called " +
-                                               call_text(call_kind(spec), spec.count) + ", rank " +
-                                               std::to_string(from.peer()) + " called " +
-                                               call_text(header.call_kind, header.call_count)));
+    fail_for(from.peer(), header.call_kind, header.call_count);
   } else {
     fail(Status(StatusCode::kInternalError,
                 describe_current() + ": rank " + std::to_string(from.peer()) + " sent " +
@@ -60,6 +59,15 @@ Landing Engine::on_slice(Endpoint& from, const SliceHeader& header) {
                     std::to_string(header.signal) + ", which the plan does not know"));
   }
   return kDiscard;
+}
+
+void Engine::fail_for(int peer, std::uint32_t kind, std::uint64_t count) {
+  const CollectiveSpec& spec = current_->plan->spec;
+  fail(Status(StatusCode::kInvalidUsage,
+              "the ranks do not agree on operation " + std::to_string(current_->number) +
+                  ": rank " + std::to_string(rank_) + " called " +
+                  call_text(call_kind(spec), spec.count) + ", rank " + std::to_string(peer) +
+                  " called " + call_text(kind, count)));
 }
 
 void Engine::on_landed(Endpoint&, const SliceHeader& header) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <iterator>
 #include <random>
 
 #include "perf/tools/perf_data.hpp"
@@ -107,6 +108,37 @@ TEST_P(AllReduce, RunsAsynchronousCallsInOrder) {
             .all_reduce(value.data(), value.data(), value.size(), DataType::kInt32, ReduceOp::kSum)
             .is_ok());
     EXPECT_EQ(value[0], 1 << 11);
+  });
+}
+
+// Few bytes may go another way than many; calls must stay in order all the same.
+TEST_P(AllReduce, KeepsCallsOfUnlikeSizesInOrder) {
+  run_ranks(3, quick_options(GetParam()), [](int rank, Communicator& communicator) {
+    std::mt19937 random(5);  // the same on all ranks
+    constexpr std::uint64_t kCounts[] = {0, 1, 3, 100, 500, 501, 700, 5000, 100000};
+    for (int round = 0; round < 30; ++round) {
+      std::vector<std::vector<std::int64_t>> data;
+      std::vector<Work> works;
+      for (int call = 0; call < 8; ++call) {
+        const std::uint64_t count = kCounts[random() % std::size(kCounts)];
+        auto& values = data.emplace_back(count + 1, rank + 10 * call);
+        if (random() % 2 == 0) {
+          works.push_back(communicator.all_reduce_async(values.data(), values.data(), count,
+                                                        DataType::kInt64, ReduceOp::kSum));
+        } else {
+          ASSERT_TRUE(
+              communicator
+                  .all_reduce(values.data(), values.data(), count, DataType::kInt64, ReduceOp::kSum)
+                  .is_ok());
+        }
+      }
+      for (Work& work : works) ASSERT_TRUE(work.wait().is_ok());
+      for (int call = 0; call < 8; ++call) {
+        for (std::size_t i = 0; i + 1 < data[call].size(); ++i) {
+          ASSERT_EQ(data[call][i], 3 + 30 * call) << "call " << call << " of round " << round;
+        }
+      }
+    }
   });
 }
 

@@ -63,6 +63,19 @@ TEST_P(Disagreement, InTheCountIsAnErrorOnAllRanksThatShowsBothCalls) {
   }
 }
 
+// Few bytes may go another way than many.
+TEST_P(Disagreement, BetweenAShortAndALongCallIsAnErrorOnAllRanks) {
+  run_ranks(3, quick_options(GetParam()), [&](int rank, Communicator& communicator) {
+    std::vector<float> data(100000);
+    const std::uint64_t count = rank == 1 ? 8 : data.size();
+    const Status status = communicator.all_reduce(data.data(), data.data(), count,
+                                                  DataType::kFloat32, ReduceOp::kSum);
+    EXPECT_FALSE(status.is_ok());
+    EXPECT_NE(status.message().find("of 8 float"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("of 100000 float"), std::string::npos) << status.message();
+  });
+}
+
 TEST_P(Disagreement, InTypeOrOperatorIsAnErrorOnAllRanks) {
   run_ranks(2, quick_options(GetParam()), [&](int rank, Communicator& communicator) {
     std::vector<float> data(64);

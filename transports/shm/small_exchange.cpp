@@ -25,11 +25,11 @@ void ShmSmallExchange::post(std::span<const std::byte> bytes) {
   }
 }
 
-const std::byte* ShmSmallExchange::poll(int peer) const {
+const std::byte* ShmSmallExchange::posted(int peer, std::uint64_t exchange) const {
   const BoardPair* const boards = theirs_[static_cast<std::size_t>(peer)].boards;
   if (boards == nullptr) return nullptr;
-  const Board& board = (*boards)[exchange_ % 2];
-  return board.exchange.load() == exchange_ ? board.bytes.data() : nullptr;
+  const Board& board = (*boards)[exchange % 2];
+  return board.exchange.load() == exchange ? board.bytes.data() : nullptr;
 }
 
 void ShmSmallExchange::finish() {

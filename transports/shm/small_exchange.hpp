@@ -23,12 +23,12 @@ namespace polyrail::shm {
 // Written by its owner only. Short messages lie in one cache line with the number that says they
 // are there. Aligned to pairs of lines, which some processors fetch together.
 struct alignas(2 * kLineBytes) Board {
-  static constexpr std::size_t kMostBytes = 8 * kLineBytes - 8;
+  static constexpr std::size_t kMostBytes = 32 * kLineBytes - 8;
   std::atomic<std::uint64_t> exchange;  // number of the one whose bytes these are
   std::array<std::byte, kMostBytes> bytes;
 };
 using BoardPair = std::array<Board, 2>;
-static_assert(sizeof(BoardPair) <= Outbox::kPageBytes);
+static_assert(sizeof(BoardPair) == Outbox::kPageBytes);
 
 class ShmSmallExchange final : public SmallExchange {
  public:
@@ -41,7 +41,8 @@ class ShmSmallExchange final : public SmallExchange {
 
   std::size_t most_bytes() const override { return Board::kMostBytes; }
   void post(std::span<const std::byte> bytes) override;
-  const std::byte* poll(int peer) const override;
+  const std::byte* poll(int peer) const override { return posted(peer, exchange_); }
+  const std::byte* peek(int peer) const override { return posted(peer, exchange_ + 1); }
   void finish() override;
 
   // Whether a sleeper would miss something: an exchange is under way and everybody has posted.
@@ -52,6 +53,7 @@ class ShmSmallExchange final : public SmallExchange {
     const BoardPair* boards = nullptr;  // nullptr: takes no part
     const Ringer* ringer = nullptr;
   };
+  const std::byte* posted(int peer, std::uint64_t exchange) const;
   bool is_complete() const;
 
   BoardPair& own_;

@@ -1,0 +1,73 @@
+// SmallCalls: all-reduces of a few bytes between the ranks of one host. Each rank writes its
+// contribution once where all others read it and reduces what all have written, in rank order: one
+// trip of a cache line instead of the entries and acknowledgements of slices.
+//
+// Belongs to the engine's thread. Allocates nothing.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "src/plan/plan.hpp"
+#include "transports/transport.hpp"
+
+namespace polyrail {
+
+class SmallCalls {
+ public:
+  // What a call is for its peers: they must agree on it.
+  struct Call {
+    std::uint32_t number = 0;  // of the operation
+    std::uint32_t kind = 0;    // as in a slice's header
+    std::uint64_t count = 0;
+    friend bool operator==(const Call&, const Call&) = default;
+  };
+  struct Difference {
+    int peer = -1;
+    Call call;
+  };
+
+  // `exchange` joins all ranks, and outlives this.
+  SmallCalls(SmallExchange& exchange, int rank, int rank_count)
+      : exchange_(exchange), rank_(rank), rank_count_(rank_count) {}
+
+  // Whether a call goes this way; the same on all ranks.
+  bool takes(const CollectiveSpec& spec) const {
+    return rank_count_ <= kMostRanks && spec.bytes() <= kMostBytes &&
+           spec.bytes() * static_cast<std::uint64_t>(rank_count_) <= kMostBytesOfAll;
+  }
+  // Begins; the last one must be over. The input is copied.
+  void begin(const CollectiveSpec& spec, const Call& call, const std::byte* input);
+  bool is_running() const { return is_running_; }
+  // Looks whether all have written; if so writes the output and ends.
+  bool try_finish(std::byte* output);
+  // A peer that has written for another call than the one that runs, or, if none does, for the
+  // operation `number`, which it takes for a small one.
+  std::optional<Difference> difference(std::uint32_t number) const;
+  // Who has not written yet, as text for a deadline's report.
+  std::string missing() const;
+  // Gives up; nothing can begin any more.
+  void stop() { is_running_ = false; }
+
+ private:
+  static constexpr int kMostRanks = 64;
+  static constexpr std::size_t kMostBytes = 2000;
+  static constexpr std::size_t kMostBytesOfAll = 8192;  // each rank reads them all
+
+  static Call call_of(const std::byte* message);
+
+  SmallExchange& exchange_;
+  const int rank_;
+  const int rank_count_;
+  bool is_running_ = false;
+  CollectiveSpec spec_;
+  Call call_;
+  int seen_ = 0;  // ranks below this have written
+  std::array<const void*, kMostRanks> sources_{};
+  alignas(64) std::array<std::byte, sizeof(Call) + kMostBytes> message_;
+};
+
+}  // namespace polyrail
