@@ -188,7 +188,8 @@ class Transport {
   // the descriptor is certain to wake the sleeper; false: look again first.
   virtual int descriptor() const = 0;
   virtual bool prepare_sleep() { return true; }
-  virtual void end_sleep() {}
+  // `was_woken`: the descriptor is readable.
+  virtual void end_sleep(bool was_woken) { (void)was_woken; }
 
  protected:
   Transport() = default;

@@ -42,7 +42,9 @@ bool Pump::run_until(Sink& sink, double deadline_us, const std::function<bool()>
       const double limit_us = std::min(deadline_us - now, kLongestSleepUs);
       poll(descriptors.data(), descriptors.size(), static_cast<int>(std::ceil(limit_us / 1e3)));
     }
-    for (std::size_t i = 0; i < prepared; ++i) transports_[i]->end_sleep();
+    for (std::size_t i = 0; i < prepared; ++i) {
+      transports_[i]->end_sleep(!may_sleep || descriptors[i].revents != 0);
+    }
   }
 }
 

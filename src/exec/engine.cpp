@@ -4,6 +4,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
@@ -37,13 +38,16 @@ Result<std::shared_ptr<Engine>> Engine::create(Setup setup) {
         StatusCode::kSystemError,
         std::string("make the engine's epoll and event descriptors: ") + std::strerror(errno));
   }
-  std::vector<int> descriptors = {engine->wake_fd_};
+  std::vector<int> descriptors;  // by transport, and the last for abort()
   for (const auto& transport : engine->transports_) descriptors.push_back(transport->descriptor());
-  for (int descriptor : descriptors) {
-    if (descriptor < 0) continue;
+  descriptors.push_back(engine->wake_fd_);
+  engine->has_ended_sleep_.resize(descriptors.size());
+  for (std::size_t i = 0; i < descriptors.size(); ++i) {
+    if (descriptors[i] < 0) continue;
     epoll_event event{};
     event.events = EPOLLIN;
-    if (epoll_ctl(engine->epoll_fd_, EPOLL_CTL_ADD, descriptor, &event) != 0) {
+    event.data.u64 = i;
+    if (epoll_ctl(engine->epoll_fd_, EPOLL_CTL_ADD, descriptors[i], &event) != 0) {
       return Status(StatusCode::kSystemError,
                     std::string("watch a transport's descriptor: ") + std::strerror(errno));
     }
@@ -363,13 +367,23 @@ void Engine::sleep() {
       const double left_ms = (deadline_us_ - now_us()) / 1e3 + 1;
       limit_ms = std::max(1, std::min(limit_ms, static_cast<int>(std::min(left_ms, 1e6))));
     }
-    epoll_event events[8];
-    const int count = epoll_wait(epoll_fd_, events, 8, limit_ms);
-    std::uint64_t value;
-    if (count > 0) [[maybe_unused]]
-      const auto n = ::read(wake_fd_, &value, sizeof value);
+    std::array<epoll_event, 16> events;
+    const int count = epoll_wait(epoll_fd_, events.data(), events.size(), limit_ms);
+    for (int i = 0; i < count; ++i) {
+      const std::uint64_t source = events[static_cast<std::size_t>(i)].data.u64;
+      if (source < prepared) {
+        transports_[source]->end_sleep(true);
+        has_ended_sleep_[source] = true;
+      } else {
+        std::uint64_t value;
+        [[maybe_unused]] const auto n = ::read(wake_fd_, &value, sizeof value);
+      }
+    }
   }
-  for (std::size_t i = 0; i < prepared; ++i) transports_[i]->end_sleep();
+  for (std::size_t i = 0; i < prepared; ++i) {
+    if (!has_ended_sleep_[i]) transports_[i]->end_sleep(false);
+    has_ended_sleep_[i] = false;
+  }
 }
 
 void Engine::abort() {

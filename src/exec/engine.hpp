@@ -71,7 +71,6 @@ class Engine final : public Sink, public Link::Listener {
   // Rates as the links know them now. Communicator's thread, while nothing runs.
   std::vector<Link::RailState> rail_states(int peer) const;
   void set_rate(int peer, int plane, double latency_us, double bytes_per_s);
-  Transport* transport_of(int peer, int plane) const;
   // Whether a call is so small that it needs no plan: see SmallCalls.
   bool is_small_call(const CollectiveSpec& spec) const {
     return small_calls_ && small_calls_->takes(spec);
@@ -143,6 +142,7 @@ class Engine final : public Sink, public Link::Listener {
   bool is_closing_ = false;
   int epoll_fd_ = -1;
   int wake_fd_ = -1;
+  std::vector<bool> has_ended_sleep_;  // by transport, within sleep()
   struct PendingControl {
     int peer;
     std::vector<std::byte> message;

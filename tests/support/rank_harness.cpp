@@ -34,7 +34,7 @@ void HarnessRank::run_asleep(const std::function<bool()>& is_done) {
     if (progress() || !transport->prepare_sleep()) continue;
     pollfd waiting{transport->descriptor(), POLLIN, 0};
     ::poll(&waiting, 1, waiting.fd < 0 ? 1 : -1);
-    transport->end_sleep();
+    transport->end_sleep(true);
   }
 }
 

@@ -271,7 +271,7 @@ TEST_P(TcpData, WakesASleeperForEachMessage) {
     }
     // Rank 1 owes acknowledgements; before a pause they are sent.
     while (!ranks[rank].transport->prepare_sleep()) ranks[rank].progress();
-    ranks[rank].transport->end_sleep();
+    ranks[rank].transport->end_sleep(true);
     ranks[rank].run_asleep([&] { return ranks[rank].sink.count(Kind::kAcknowledged) >= kRounds; });
   };
   std::thread other(play, 0);
@@ -295,11 +295,11 @@ TEST_P(TcpData, DoesNotWakeASleeperForAStalledSlice) {
   pollfd waiting{ranks[0].transport->descriptor(), POLLIN, 0};
   if (GetParam() != 1) {
     // It came over another socket: that is looked into once.
-    ranks[0].transport->end_sleep();
+    ranks[0].transport->end_sleep(true);
     while (!ranks[0].transport->prepare_sleep()) ranks[0].progress();
   }
   EXPECT_EQ(poll(&waiting, 1, 0), 0);
-  ranks[0].transport->end_sleep();
+  ranks[0].transport->end_sleep(true);
 
   is_entered = true;
   progress_until_acknowledged(1, 2);
@@ -307,7 +307,7 @@ TEST_P(TcpData, DoesNotWakeASleeperForAStalledSlice) {
   while (!ranks[0].transport->prepare_sleep()) ranks[0].progress();
   put(1, slice(2, 10), source, 2);
   EXPECT_EQ(poll(&waiting, 1, -1), 1);
-  ranks[0].transport->end_sleep();
+  ranks[0].transport->end_sleep(true);
 }
 
 }  // namespace

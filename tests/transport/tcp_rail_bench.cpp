@@ -163,7 +163,7 @@ class RailEnd final : public End, private Sink {
       if (transport_.progress(*this) || !sleeps_ || !transport_.prepare_sleep()) continue;
       pollfd waiting{transport_.descriptor(), POLLIN, 0};
       poll(&waiting, 1, -1);
-      transport_.end_sleep();
+      transport_.end_sleep(true);
     }
   }
   void on_up(Endpoint&) override {}

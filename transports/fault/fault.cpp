@@ -50,7 +50,7 @@ class FaultTransport final : public Transport {
 
   int descriptor() const override { return can_sleep_ ? sleep_.descriptor() : -1; }
   bool prepare_sleep() override;
-  void end_sleep() override;
+  void end_sleep(bool was_woken) override;
 
  private:
   class Relay;  // the sink of the transport below
@@ -266,7 +266,7 @@ bool FaultTransport::prepare_sleep() {
   const auto next = due();
   const auto now = clock_();
   if (has_orders || next <= now) {
-    end_sleep();
+    end_sleep(false);
     return false;
   }
   // The distance is measured by the clock in use, the time to wake is told by the true one.
@@ -276,8 +276,8 @@ bool FaultTransport::prepare_sleep() {
   return true;
 }
 
-void FaultTransport::end_sleep() {
-  if (inner_ && !is_silent()) inner_->end_sleep();
+void FaultTransport::end_sleep(bool was_woken) {
+  if (inner_ && !is_silent()) inner_->end_sleep(was_woken);
   if (control_ != nullptr) lower_event(event_.get());
 }
 

@@ -43,7 +43,7 @@ class LoopbackTransport final : public Transport {
 
   int descriptor() const override { return sleep_.descriptor(); }
   bool prepare_sleep() override;
-  void end_sleep() override;
+  void end_sleep(bool was_woken) override;
 
  private:
   void set_deadline();
@@ -101,14 +101,14 @@ bool LoopbackTransport::prepare_sleep() {
   waker_->is_asleep.store(true);
   for (const auto& endpoint : endpoints_) {
     if (endpoint->has_news()) {
-      end_sleep();
+      end_sleep(false);
       return false;
     }
   }
   return true;
 }
 
-void LoopbackTransport::end_sleep() {
+void LoopbackTransport::end_sleep(bool) {
   waker_->is_asleep.store(false);
   // Even if nobody seems to have woken us: a waker may be between the flag and the event.
   lower_event(waker_->event.get());

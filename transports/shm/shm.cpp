@@ -52,7 +52,7 @@ class ShmTransport final : public Transport {
 
   int descriptor() const override { return epoll_.get(); }
   bool prepare_sleep() override;
-  void end_sleep() override;
+  void end_sleep(bool was_woken) override;
 
  private:
   // Every so many calls of progress(), acknowledgements are looked for that nobody waits for; and
@@ -182,13 +182,13 @@ bool ShmTransport::prepare_sleep() {
   bool is_connecting = false;
   for (const auto& endpoint : endpoints_) {
     if (!endpoint->prepare_sleep()) {
-      end_sleep();
+      end_sleep(false);
       return false;
     }
     is_connecting |= endpoint->is_connecting();
   }
   if (home_.exchange->has_news()) {
-    end_sleep();
+    end_sleep(false);
     return false;
   }
   if (is_connecting) {
@@ -199,9 +199,9 @@ bool ShmTransport::prepare_sleep() {
   return true;
 }
 
-void ShmTransport::end_sleep() {
+void ShmTransport::end_sleep(bool was_woken) {
   for (const auto& endpoint : endpoints_) endpoint->end_sleep();
-  look_at_descriptors();
+  if (was_woken) look_at_descriptors();
 }
 
 void ShmTransport::look_at_descriptors() {

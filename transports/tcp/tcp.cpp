@@ -22,8 +22,10 @@ namespace polyrail {
 namespace tcp {
 namespace {
 
-// With expected endpoints, which are asked directly, events are looked at only so often.
+// Events are looked at once in so many rounds: with expected endpoints, which are asked directly,
+// and without, where nothing is urgent.
 constexpr std::uint32_t kEventInterval = 16;
+constexpr std::uint32_t kIdleEventInterval = 4;
 constexpr std::size_t kEventsPerLook = 64;
 
 constexpr std::uint32_t kReadEvents = EPOLLIN | EPOLLRDHUP | EPOLLET;
@@ -70,7 +72,7 @@ class TcpTransport final : public Transport {
   bool progress(Sink& sink) override;
   int descriptor() const override { return epoll_.get(); }
   bool prepare_sleep() override;
-  void end_sleep() override { looks_at_events_ = true; }
+  void end_sleep(bool was_woken) override { looks_at_events_ |= was_woken; }
 
  private:
   RailAddress own_address() const { return {greeter_.address(), host_}; }
@@ -155,7 +157,8 @@ bool TcpTransport::progress(Sink& sink) {
     has_moved |= visit(*roster_.expected[i], sink, true);
   }
   has_moved |= visit_attended(sink);
-  const bool is_due = ++round_ % kEventInterval == 0 || roster_.expected.empty();
+  const std::uint32_t interval = roster_.expected.empty() ? kIdleEventInterval : kEventInterval;
+  const bool is_due = ++round_ % interval == 0;
   if (is_due || (looks_at_events_ && !has_moved)) has_moved |= handle_events(sink);
   return has_moved;
 }
