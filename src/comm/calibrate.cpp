@@ -4,6 +4,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "src/base/clock.hpp"
 #include "src/comm/pump.hpp"
 #include "src/exec/link.hpp"
 
@@ -111,7 +112,7 @@ class Calibrator final : public Sink {
   void on_landed(Endpoint& from, const SliceHeader& header) override {
     Probe* probe = find(from);
     if (probe == nullptr) return;
-    const double now = Pump::now_us();
+    const double now = now_us();
     switch (header.signal) {
       case kPing:
         probe->owes_pong = true;
@@ -189,14 +190,14 @@ class Calibrator final : public Sink {
   // One rail after the other, so that they do not disturb each other.
   void measure_latency(double budget_us) {
     Pump pump(network_.transports);
-    const double end = Pump::now_us() + budget_us;
+    const double end = now_us() + budget_us;
     for (Probe& probe : probes_) {
       if (!probe.is_sender) continue;
       probe.joint.endpoint->expect(true);
       pump.run_until(*this, end, [&] {
         answer_pings();
         if (probe.pings_sent == probe.pongs && probe.pongs < kPings) {
-          probe.ping_start_us = Pump::now_us();
+          probe.ping_start_us = now_us();
           if (post(probe, kPing, kPingBytes, 0)) ++probe.pings_sent;
         }
         return probe.pongs == kPings || !failure_.is_ok();
@@ -212,7 +213,7 @@ class Calibrator final : public Sink {
   }
 
   Status measure_bandwidth(double limit_us) {
-    const double begin = Pump::now_us();
+    const double begin = now_us();
     for (Probe& probe : probes_) probe.start_us = begin;
     Pump pump(network_.transports);
     const bool is_over = pump.run_until(*this, begin + limit_us, [&] {
@@ -241,7 +242,7 @@ class Calibrator final : public Sink {
 
   void stream(Probe& probe) {
     if (probe.is_end_sent) return;
-    const double elapsed_us = Pump::now_us() - probe.start_us;
+    const double elapsed_us = now_us() - probe.start_us;
     // A local rail that turns out to be slow is measured as long as the others.
     const bool is_enough = probe.acknowledged_bytes >= kEnoughSlices * slice_bytes(probe.kind);
     if (elapsed_us >= probe.stream_us && (is_enough || elapsed_us >= network_us_)) {

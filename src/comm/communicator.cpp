@@ -85,8 +85,9 @@ class CommunicatorImpl final : public Communicator {
     if (!plan.is_ok()) return plan.status().message();
     std::string text = polyrail::explain(plan.value(), plans_.topology(), options);
     if (engine_->is_small_call(spec)) {
-      text += "\nSo few bytes do not take this plan: each rank writes them once where all others\n"
-              "read them, in shared memory.\n";
+      text +=
+          "\nSo few bytes do not take this plan: each rank writes them once where all others\n"
+          "read them, in shared memory.\n";
     }
     return text;
   }

@@ -7,6 +7,7 @@
 #include <random>
 #include <sstream>
 
+#include "src/base/clock.hpp"
 #include "src/base/host_identity.hpp"
 #include "src/comm/match.hpp"
 #include "src/comm/network.hpp"
@@ -261,8 +262,7 @@ class Connector {
         sink.tries.push_back(std::move(attempt));
       }
     }
-    const double deadline =
-        Pump::now_us() + 1e3 * static_cast<double>(options_.start_timeout_ms) + 100e3;
+    const double deadline = now_us() + 1e3 * static_cast<double>(options_.start_timeout_ms) + 100e3;
     Pump(network_.transports).run_until(sink, deadline, [&] {
       return std::all_of(sink.tries.begin(), sink.tries.end(),
                          [](const ConnectSink::Try& attempt) { return attempt.is_over; });

@@ -3,8 +3,9 @@
 #include <poll.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
+
+#include "src/base/clock.hpp"
 
 namespace polyrail {
 namespace {
@@ -13,12 +14,6 @@ constexpr int kSpins = 200;  // rounds without news before sleeping
 constexpr double kLongestSleepUs = 20e3;
 
 }  // namespace
-
-double Pump::now_us() {
-  return std::chrono::duration<double, std::micro>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 bool Pump::run_until(Sink& sink, double deadline_us, const std::function<bool()>& done) {
   std::vector<pollfd> descriptors;

@@ -17,7 +17,6 @@ class Pump {
   // Moves bytes until done() or the deadline (microseconds of now_us); sleeps when there is nothing
   // to do. Returns done().
   bool run_until(Sink& sink, double deadline_us, const std::function<bool()>& done);
-  static double now_us();
 
  private:
   const std::vector<std::unique_ptr<Transport>>& transports_;

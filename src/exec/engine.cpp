@@ -6,10 +6,10 @@
 
 #include <array>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
 
 #include "src/base/assert.hpp"
+#include "src/base/clock.hpp"
 
 namespace polyrail {
 namespace {
@@ -90,12 +90,6 @@ Engine::~Engine() {
   transports_.clear();
   if (epoll_fd_ >= 0) ::close(epoll_fd_);
   if (wake_fd_ >= 0) ::close(wake_fd_);
-}
-
-double Engine::now_us() const {
-  return std::chrono::duration<double, std::micro>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 void Engine::take() {

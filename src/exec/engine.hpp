@@ -114,7 +114,6 @@ class Engine final : public Sink, public Link::Listener {
   bool take_next();
   void thread_main();
   void drive(Operation& operation);
-  double now_us() const;
   std::string describe_current() const;
 
   const int rank_;

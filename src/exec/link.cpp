@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/base/assert.hpp"
+#include "src/base/clock.hpp"
 
 namespace polyrail {
 namespace {
@@ -179,8 +180,9 @@ void Link::on_acknowledged(Endpoint& endpoint, const Acknowledgement& done) {
       ++rail.first_cookie;
     }
     // Small slices are acknowledged when it suits the peer: their time says nothing.
+    const bool is_time_known = done.landed_us >= 0 || flight.is_buffered;
     rail.rate.on_acknowledged({.bytes = flight.bytes,
-                               .landed_us = done.landed_us,
+                               .landed_us = is_time_known ? done.landed_us : now_us(),
                                .is_after_gap = flight.is_after_gap,
                                .is_tainted = done.was_stalled || flight.is_buffered});
     rail.has_news = has_news_ = true;

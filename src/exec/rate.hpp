@@ -38,7 +38,7 @@ class RateEstimate {
   }
   struct Landed {
     std::uint64_t bytes = 0;
-    double landed_us = -1;      // by the peer's clock; negative if not known
+    double landed_us = -1;      // by the peer's clock or, if it does not say, when that was heard
     bool is_after_gap = false;  // the rail may have been idle before
     bool is_tainted = false;    // its time is not the rail's: the peer was not ready, or
                                 // acknowledged when it suited it

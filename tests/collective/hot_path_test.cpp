@@ -1,10 +1,17 @@
-// From a call whose plan is in the cache to its result: no allocation and no lock.
+// From a call whose plan is in the cache to its result: no allocation and no lock; and to its first
+// bytes on the way: no system call but the send itself.
 //
-// Allocation and locking functions of the whole program are counted here, on the threads of the
-// ranks and only while they run the calls under test.
+// Allocation and locking functions and system calls of the whole program are counted here, on the
+// threads of the ranks and only while they run the calls under test.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <new>
@@ -16,6 +23,8 @@ namespace {
 thread_local bool t_is_counting = false;
 thread_local long t_allocations = 0;
 thread_local long t_locks = 0;
+thread_local long t_system_calls = 0;   // others than sending
+thread_local long t_calls_before = -1;  // how many there were before the first send; -1: none yet
 
 void* count_and_allocate(std::size_t bytes) {
   if (t_is_counting) ++t_allocations;
@@ -52,6 +61,53 @@ extern "C" int pthread_mutex_lock(pthread_mutex_t* mutex) {
   return lock(mutex);
 }
 
+namespace {
+
+void count_send() {
+  if (t_is_counting && t_calls_before < 0) t_calls_before = t_system_calls;
+}
+void count_system_call() {
+  if (t_is_counting) ++t_system_calls;
+}
+template <typename Function>
+Function next(const char* name) {
+  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+}
+
+}  // namespace
+
+// Stands before a function of the C library: counts, then calls it.
+#define POLYRAIL_COUNT(count, result, name, parameters, arguments) \
+  extern "C" result name parameters {                              \
+    static const auto call = next<result(*) parameters>(#name);    \
+    count();                                                       \
+    return call arguments;                                         \
+  }                                                                \
+  static_assert(true)
+
+POLYRAIL_COUNT(count_send, ssize_t, send, (int fd, const void* data, size_t bytes, int flags),
+               (fd, data, bytes, flags));
+POLYRAIL_COUNT(count_send, ssize_t, sendmsg, (int fd, const msghdr* message, int flags),
+               (fd, message, flags));
+POLYRAIL_COUNT(count_system_call, ssize_t, recv, (int fd, void* data, size_t bytes, int flags),
+               (fd, data, bytes, flags));
+POLYRAIL_COUNT(count_system_call, ssize_t, readv, (int fd, const iovec* spans, int count),
+               (fd, spans, count));
+POLYRAIL_COUNT(count_system_call, ssize_t, read, (int fd, void* data, size_t bytes),
+               (fd, data, bytes));
+POLYRAIL_COUNT(count_system_call, ssize_t, write, (int fd, const void* data, size_t bytes),
+               (fd, data, bytes));
+POLYRAIL_COUNT(count_system_call, int, poll, (pollfd * fds, nfds_t count, int limit_ms),
+               (fds, count, limit_ms));
+POLYRAIL_COUNT(count_system_call, int, epoll_wait,
+               (int fd, epoll_event* events, int count, int limit_ms),
+               (fd, events, count, limit_ms));
+POLYRAIL_COUNT(count_system_call, int, epoll_ctl,
+               (int fd, int what, int watched, epoll_event* event), (fd, what, watched, event));
+POLYRAIL_COUNT(count_system_call, int, setsockopt,
+               (int fd, int level, int name, const void* value, socklen_t bytes),
+               (fd, level, name, value, bytes));
+
 namespace polyrail {
 namespace {
 
@@ -79,6 +135,30 @@ void expect_nothing_taken(const std::string& transports, std::uint64_t count) {
 TEST(HotPath, TakesNoMemoryAndNoLockWithACachedPlan) {
   for (const char* transports : {"loopback", "shm", "tcp"}) {
     for (std::uint64_t count : {2u, 1000u, 100000u}) expect_nothing_taken(transports, count);
+  }
+}
+
+TEST(HotPath, SendsBeforeAnyOtherSystemCall) {
+  for (std::uint64_t count : {2u, 1000u, 100000u}) {
+    run_ranks(2, quick_options("tcp"), [&](int, Communicator& communicator) {
+      std::vector<float> data(count, 1);
+      const auto call = [&] {
+        return communicator
+            .all_reduce(data.data(), data.data(), count, DataType::kFloat32, ReduceOp::kMax)
+            .is_ok();
+      };
+      for (int i = 0; i < 20; ++i) ASSERT_TRUE(call());
+      for (int i = 0; i < 100; ++i) {
+        t_system_calls = 0;
+        t_calls_before = -1;
+        t_is_counting = true;
+        const bool is_ok = call();
+        t_is_counting = false;
+        ASSERT_TRUE(is_ok);
+        ASSERT_EQ(t_calls_before, 0) << count << " elements";
+        ASSERT_GT(t_system_calls, 0) << "receiving takes some";
+      }
+    });
   }
 }
 

@@ -83,7 +83,8 @@ bool TcpEndpoint::progress(Sink& sink, bool looks) {
       if (!incoming.failure().is_ok()) continue;
       // What has arrived before the loss is still taken.
       if (socket->outgoing.error_number() != 0) incoming.on_readable(true);
-      if (looks || incoming.is_readable() || incoming.is_waiting()) {
+      const bool asks = looks && incoming.is_worth_asking();
+      if (asks || incoming.is_readable() || incoming.is_waiting()) {
         has_turned |= incoming.read(sink);
       }
     }

@@ -234,7 +234,10 @@ bool IncomingFrames::fetch() {
 bool IncomingFrames::fetched(ssize_t got, std::size_t asked) {
   if (got > 0) {
     // Fewer bytes than asked for: the socket is empty, the next bytes make a new event.
-    if (static_cast<std::size_t>(got) < asked && !has_ended_) is_readable_ = false;
+    if (static_cast<std::size_t>(got) < asked && !has_ended_) {
+      is_readable_ = false;
+      was_just_emptied_ = state_ == State::kPayload;
+    }
     return true;
   }
   if (got == 0) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 #include <polyrail/status.hpp>
 
@@ -34,6 +35,8 @@ class IncomingFrames {
   void on_readable(bool has_ended);
   // There may be bytes in the socket that read() would take at once.
   bool is_readable() const { return is_readable_ && !is_waiting(); }
+  // False once after bytes of a payload came that were all there were: more take a while.
+  bool is_worth_asking() { return !std::exchange(was_just_emptied_, false); }
   // A frame has been taken from the socket that cannot be given to the sink yet: the sink has
   // answered kLater, or frames of the endpoint's other sockets come first.
   bool is_waiting() const { return state_ == State::kStalled || state_ == State::kAwaitsTurn; }
@@ -77,6 +80,7 @@ class IncomingFrames {
   bool is_readable_ = true;
   bool has_ended_ = false;  // read until the end shows, whatever the counts say
   bool is_at_end_ = false;
+  bool was_just_emptied_ = false;
   FramePrefix prefix_;
   SliceHeader header_;
   bool was_stalled_ = false;

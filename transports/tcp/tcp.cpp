@@ -72,7 +72,10 @@ class TcpTransport final : public Transport {
   bool progress(Sink& sink) override;
   int descriptor() const override { return epoll_.get(); }
   bool prepare_sleep() override;
-  void end_sleep(bool was_woken) override { looks_at_events_ |= was_woken; }
+  void end_sleep(bool was_woken) override {
+    looks_at_events_ |= was_woken;
+    knows_of_nothing_ = !was_woken;
+  }
 
  private:
   RailAddress own_address() const { return {greeter_.address(), host_}; }
@@ -108,6 +111,7 @@ class TcpTransport final : public Transport {
   Roster roster_;
   std::uint32_t round_ = 0;
   bool looks_at_events_ = true;
+  bool knows_of_nothing_ = false;  // right after a sleep that something else ended
 };
 
 Status TcpTransport::start() {
@@ -152,9 +156,10 @@ Result<std::unique_ptr<MemoryRegion>> TcpTransport::register_memory(std::span<st
 
 bool TcpTransport::progress(Sink& sink) {
   bool has_moved = false;
+  const bool looks = !std::exchange(knows_of_nothing_, false);
   // By index: the sink may change what is expected.
   for (std::size_t i = 0; i < roster_.expected.size(); ++i) {
-    has_moved |= visit(*roster_.expected[i], sink, true);
+    has_moved |= visit(*roster_.expected[i], sink, looks);
   }
   has_moved |= visit_attended(sink);
   const std::uint32_t interval = roster_.expected.empty() ? kIdleEventInterval : kEventInterval;
