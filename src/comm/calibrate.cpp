@@ -31,6 +31,8 @@ constexpr std::uint64_t kEnoughSlices = 64;
 // Assumed where nothing was measured.
 constexpr double kNominalLatencyUs = 30;
 constexpr double kNominalBytesPerS = 1e9;
+// Of a rail that was lost: no plan will use it.
+constexpr double kLostBytesPerS = 1000;
 
 std::uint64_t slice_bytes(RailKind kind) {
   return is_host_local(kind) ? kMostSlice / 4 : 32 * 1024;
@@ -53,6 +55,7 @@ struct Probe {
   double stream_us = 0;
   bool is_end_sent = false;
   bool owes_pong = false;
+  bool is_down = false;  // lost while it was measured: the others go on
   // receiving
   bool is_end_seen = false;
   double first_us = 0;
@@ -97,10 +100,13 @@ class Calibrator final : public Sink {
   void on_up(Endpoint&) override {}
   void on_down(Endpoint& endpoint, const Status& why) override {
     if (Probe* probe = find(endpoint)) {
-      probe->is_end_seen = probe->is_end_sent = true;
-      if (failure_.is_ok()) {
+      probe->is_end_seen = probe->is_end_sent = probe->is_down = true;
+      const bool has_other = std::any_of(probes_.begin(), probes_.end(), [&](const Probe& other) {
+        return other.joint.peer == endpoint.peer() && !other.is_down;
+      });
+      if (!has_other && failure_.is_ok()) {
         failure_ = {StatusCode::kRemoteError,
-                    "the rail to rank " + std::to_string(endpoint.peer()) +
+                    "the last rail to rank " + std::to_string(endpoint.peer()) +
                         " went down while it was measured: " + why.message()};
       }
     }
@@ -282,6 +288,10 @@ class Calibrator final : public Sink {
   Status share() {
     Json mine = Json::array();
     for (const Probe& probe : probes_) {
+      if (probe.is_down) {
+        mine.push_back({"down", rank_, probe.joint.plane, 0.0});
+        continue;
+      }
       if (probe.is_sender && probe.pongs > 0) {
         mine.push_back({"latency", rank_, probe.joint.plane, probe.best_rtt_us / 2});
       }
@@ -297,6 +307,7 @@ class Calibrator final : public Sink {
       double latency_us = 1e18;
       double bytes_per_s = 0;
       int rank_count = 0;
+      bool is_down = false;
     };
     std::map<std::pair<int, int>, Sum> by_host_and_plane;
     const auto& rank_hosts = network_.topology.rank_hosts;
@@ -305,7 +316,9 @@ class Calibrator final : public Sink {
         for (const Json& row : Json::from_msgpack(text)) {
           Sum& sum = by_host_and_plane[{rank_hosts.at(row.at(1)), row.at(2)}];
           const double value = row.at(3);
-          if (row.at(0) == "latency") {
+          if (row.at(0) == "down") {
+            sum.is_down = true;
+          } else if (row.at(0) == "latency") {
             sum.latency_us = std::min(sum.latency_us, value);
           } else {
             sum.bytes_per_s += value;
@@ -323,6 +336,7 @@ class Calibrator final : public Sink {
         if (sum.latency_us > 1e9) sum.latency_us = kNominalLatencyUs;
         // The ranks of a host share a network rail; a host-local one is each rank's own.
         if (is_host_local(rail.kind) && sum.rank_count > 0) sum.bytes_per_s /= sum.rank_count;
+        if (sum.is_down) sum.bytes_per_s = kLostBytesPerS;
         const bool is_measured = sum.bytes_per_s > 0;
         rail.curve =
             CostCurve::linear(sum.latency_us, is_measured ? sum.bytes_per_s : kNominalBytesPerS);

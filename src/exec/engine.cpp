@@ -180,7 +180,7 @@ void Engine::wait(Operation& operation) {
 }
 
 void Engine::poll() {
-  if (!try_take()) return;
+  if (options_.progress != "caller" || !try_take()) return;
   if (current_ != nullptr || take_next()) step();
   release();
 }
@@ -196,12 +196,15 @@ void Engine::begin(Operation& operation) {
   PR_ASSERT(current_ == nullptr);
   current_ = &operation;
   last_number_ = operation.number;
+  const CollectiveSpec& spec = operation.plan->spec;
+  begun_[last_number_ % kRemembered] = {call_kind(spec), spec.count};
   if (has_failed_.load(std::memory_order_relaxed)) {
     end_current(failure());
     return;
   }
+  deadline_us_ = 0;                                              // set when the first wait begins
+  if (abort_requested_.load(std::memory_order_acquire)) return;  // step() ends it
   const BoundPlan& plan = *operation.plan;
-  deadline_us_ = 0;  // set when the first wait begins
   if (small_calls_ && small_calls_->takes(plan.spec)) {
     small_calls_->begin(plan.spec, {operation.number, call_kind(plan.spec), plan.spec.count},
                         operation.buffers.input);
@@ -301,7 +304,8 @@ bool Engine::fail_if_calls_differ() {
   if (!small_calls_ || current_ == nullptr || withdrawal_us_ > 0) return false;
   const auto difference = small_calls_->difference(current_->number);
   if (!difference) return false;
-  fail_for(difference->peer, difference->call.kind, difference->call.count);
+  fail_for(difference->peer, difference->call.number, difference->call.kind,
+           difference->call.count);
   return true;
 }
 
@@ -375,7 +379,7 @@ void Engine::sleep() {
     }
   }
   for (std::size_t i = 0; i < prepared; ++i) {
-    if (!has_ended_sleep_[i]) transports_[i]->end_sleep(false);
+    if (!has_ended_sleep_[i]) transports_[i]->end_sleep(!may_sleep);
     has_ended_sleep_[i] = false;
   }
 }
@@ -420,6 +424,9 @@ void Engine::end_all() {
   {
     const std::lock_guard lock(queue_mutex_);
     orphans.swap(queue_);
+  }
+  for (Link* link : links_) {
+    if (link != nullptr) link->abandon_posted();
   }
   if (current_ != nullptr) {
     for (const Joint& joint : joints_) joint.endpoint->discard_incoming(current_->number);
@@ -486,16 +493,14 @@ void Engine::flush_controls() {
   });
 }
 
-std::vector<Link::RailState> Engine::rail_states(int peer) const {
+std::vector<Link::RailState> Engine::rail_states(int peer) {
   std::vector<Link::RailState> states;
+  take();
   for (const Joint& joint : joints_) {
     if (joint.peer == peer) states.push_back(links_[peer]->rail_state(joint.plane));
   }
+  release();
   return states;
-}
-
-void Engine::set_rate(int peer, int plane, double latency_us, double bytes_per_s) {
-  links_[peer]->set_rate(plane, latency_us, bytes_per_s);
 }
 
 std::string Engine::describe_current() const {

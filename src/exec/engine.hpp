@@ -4,6 +4,7 @@
 // engine's own thread when there is asynchronous work. Operations run in the order submitted.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
@@ -68,9 +69,8 @@ class Engine final : public Sink, public Link::Listener {
   // Flushes, says goodbye to the peers and waits (bounded) until they took everything.
   void close();
 
-  // Rates as the links know them now. Communicator's thread, while nothing runs.
-  std::vector<Link::RailState> rail_states(int peer) const;
-  void set_rate(int peer, int plane, double latency_us, double bytes_per_s);
+  // Rates as the links know them now. Any thread; waits while operations are under way.
+  std::vector<Link::RailState> rail_states(int peer);
   // Whether a call is so small that it needs no plan: see SmallCalls.
   bool is_small_call(const CollectiveSpec& spec) const {
     return small_calls_ && small_calls_->takes(spec);
@@ -103,7 +103,8 @@ class Engine final : public Sink, public Link::Listener {
   bool progress();
   bool try_finish_small();
   bool fail_if_calls_differ();
-  void fail_for(int peer, std::uint32_t call_kind, std::uint64_t call_count);
+  // The peer's call of the operation `number` is another than this rank's.
+  void fail_for(int peer, std::uint32_t number, std::uint32_t call_kind, std::uint64_t call_count);
   void idle();
   void sleep();
   void end_current(Status status);
@@ -133,6 +134,14 @@ class Engine final : public Sink, public Link::Listener {
   double deadline_us_ = 0;
   double withdrawal_us_ = 0;  // after a failure: when sources are given back in any case; 0: done
   std::uint32_t last_number_ = 0;  // of the last operation begun
+  // What the last operations were, by number: a peer may take one of them for something else and
+  // send for it though it is over here.
+  struct Begun {
+    std::uint32_t call_kind = 0;
+    std::uint64_t call_count = 0;
+  };
+  static constexpr std::uint32_t kRemembered = 16;
+  std::array<Begun, kRemembered> begun_{};
   std::vector<std::byte> scratch_;
   std::byte* scratch_aligned_ = nullptr;
   std::uint64_t scratch_bytes_ = 0;

@@ -39,18 +39,16 @@ Landing Engine::on_slice(Endpoint& from, const SliceHeader& header) {
   if (has_failed_.load(std::memory_order_relaxed)) return kDiscard;
   const auto ahead = static_cast<std::int32_t>(header.operation - last_number_);
   if (ahead > 0) return {Landing::How::kLater, nullptr};
-  if (ahead == 0 && small_calls_ && small_calls_->is_running()) {
-    fail_for(from.peer(), header.call_kind, header.call_count);
-    return kDiscard;
-  }
-  if (ahead < 0 || !executor_.is_running()) return kDiscard;
-  const CollectiveSpec& spec = current_->plan->spec;
-  const bool is_same_call = header.call_kind == call_kind(spec) && header.call_count == spec.count;
+  if (ahead <= -static_cast<std::int32_t>(kRemembered)) return kDiscard;
+  const Begun& own = begun_[header.operation % kRemembered];
+  const bool is_same_call =
+      header.call_kind == own.call_kind && header.call_count == own.call_count;
+  if (is_same_call && (ahead < 0 || !executor_.is_running())) return kDiscard;
   if (is_same_call && executor_.is_expected(from.peer(), header)) [[likely]] {
     return executor_.landing(header, links_[from.peer()]->can_stream(from));
   }
   if (!is_same_call) {
-    fail_for(from.peer(), header.call_kind, header.call_count);
+    fail_for(from.peer(), header.operation, header.call_kind, header.call_count);
   } else {
     fail(Status(StatusCode::kInternalError,
                 describe_current() + ": rank " + std::to_string(from.peer()) + " sent " +
@@ -61,13 +59,12 @@ Landing Engine::on_slice(Endpoint& from, const SliceHeader& header) {
   return kDiscard;
 }
 
-void Engine::fail_for(int peer, std::uint32_t kind, std::uint64_t count) {
-  const CollectiveSpec& spec = current_->plan->spec;
+void Engine::fail_for(int peer, std::uint32_t number, std::uint32_t kind, std::uint64_t count) {
+  const Begun& own = begun_[number % kRemembered];
   fail(Status(StatusCode::kInvalidUsage,
-              "the ranks do not agree on operation " + std::to_string(current_->number) +
-                  ": rank " + std::to_string(rank_) + " called " +
-                  call_text(call_kind(spec), spec.count) + ", rank " + std::to_string(peer) +
-                  " called " + call_text(kind, count)));
+              "the ranks do not agree on operation " + std::to_string(number) + ": rank " +
+                  std::to_string(rank_) + " called " + call_text(own.call_kind, own.call_count) +
+                  ", rank " + std::to_string(peer) + " called " + call_text(kind, count)));
 }
 
 void Engine::on_landed(Endpoint&, const SliceHeader& header) {

@@ -5,8 +5,6 @@
 // whether there is one, from being preempted in the middle of a spin.
 #pragma once
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cstdint>
 
@@ -25,16 +23,25 @@ class IdlePolicy {
       return;
     }
     budget_us_ = now_us < banned_until_us_ || short_share_ < kLeastShare ? 0 : kLongestSpinUs;
-    if (budget_us_ > 0) preempted_before_ = preempted();
+    last_look_us_ = now_us;
+    was_preempted_ = false;
   }
-  bool may_spin(double now_us) const { return now_us - wait_start_us_ < budget_us_; }
+  bool may_spin(double now_us) {
+    if (now_us - wait_start_us_ >= budget_us_) return false;
+    was_preempted_ |= now_us - last_look_us_ > kPreemptedUs;
+    last_look_us_ = now_us;
+    return true;
+  }
 
-  // The spin was in vain; the caller now sleeps.
+  // The spin was in vain; the caller now sleeps, and spins no more in this wait.
   void on_spin_failed(double now_us) {
-    if (fixed_us_ < 0 && budget_us_ > 0 && preempted() != preempted_before_) {
+    was_preempted_ |= budget_us_ > 0 && now_us - last_look_us_ > kPreemptedUs;
+    if (fixed_us_ < 0 && was_preempted_) {
       ban_us_ = std::min(ban_us_ * 2, kLongestBanUs);
       banned_until_us_ = now_us + ban_us_;
     }
+    budget_us_ = 0;
+    was_preempted_ = false;
   }
   // The wait is over.
   void on_wait_end(double now_us) {
@@ -48,16 +55,11 @@ class IdlePolicy {
  private:
   static constexpr double kLongestSpinUs = 50;
   static constexpr double kWakeUs = 25;
+  static constexpr double kPreemptedUs = 300;  // between two looks of a spin: somebody else ran
   static constexpr double kLeastShare = 0.5;
   static constexpr double kLearning = 1.0 / 16;
   static constexpr double kLeastBanUs = 20e3;
   static constexpr double kLongestBanUs = 2e6;
-
-  static long preempted() {
-    rusage usage;
-    getrusage(RUSAGE_THREAD, &usage);
-    return usage.ru_nivcsw;
-  }
 
   std::int64_t fixed_us_;
   double wait_start_us_ = 0;
@@ -65,7 +67,8 @@ class IdlePolicy {
   double short_share_ = 1;
   double ban_us_ = kLeastBanUs;
   double banned_until_us_ = 0;
-  long preempted_before_ = 0;
+  double last_look_us_ = 0;
+  bool was_preempted_ = false;
 };
 
 }  // namespace polyrail

@@ -250,33 +250,34 @@ void Link::rebalance() {
         std::min(surplus_us * most->rate.bytes_per_us(), -lack_us * least->rate.bytes_per_us());
     const std::uint64_t moved = round_down(bytes);
     if (moved < kLeastMove) return;
-    move_bytes(*most, *least, moved);
+    if (move_bytes(*most, *least, moved) == 0) return;
   }
 }
 
 // Takes bytes from the tail of one queue; what was planned to go last is moved first.
-void Link::move_bytes(RailQueue& from, RailQueue& to, std::uint64_t bytes) {
-  while (bytes > 0 && !from.is_empty()) {
+std::uint64_t Link::move_bytes(RailQueue& from, RailQueue& to, std::uint64_t bytes) {
+  std::uint64_t moved_bytes = 0;
+  while (moved_bytes < bytes && !from.is_empty()) {
     Piece& piece = from.pieces.back();
-    const std::uint64_t left = piece.end - piece.offset;
     Piece moved = piece;
-    if (left <= bytes) {
+    const std::uint64_t wanted = bytes - moved_bytes;
+    const std::uint64_t cut = wanted < piece.end ? (piece.end - wanted) / kAlign * kAlign : 0;
+    if (cut <= piece.offset) {
       from.pieces.pop_back();
       if (from.is_empty()) {
         from.pieces.clear();
         from.head = 0;
       }
     } else {
-      moved.offset = (piece.end - bytes) / kAlign * kAlign;
-      if (moved.offset <= piece.offset) return;
-      piece.end = moved.offset;
+      moved.offset = piece.end = cut;
       ++queued_puts_;
     }
     const std::uint64_t size = moved.end - moved.offset;
     from.queued_bytes -= size;
     push(to, moved);
-    bytes -= std::min(bytes, size);
+    moved_bytes += size;
   }
+  return moved_bytes;
 }
 
 Status Link::on_down(Endpoint& endpoint, const Status& why) {
@@ -288,18 +289,20 @@ Status Link::on_down(Endpoint& endpoint, const Status& why) {
       if (other != plane && rails_[other].is_usable()) heir = &rails_[other];
     }
     const bool is_needed = rail.flight_count > 0 || !rail.is_empty();
+    bool has_lost_copies = false;  // of slices whose source may have changed since
     for (std::uint64_t cookie = rail.first_cookie; cookie < rail.next_cookie; ++cookie) {
       Flight& flight = rail.flights[cookie % kFlights];
       if (!flight.is_open) continue;
       flight.is_open = false;
       --outstanding_count_;
       if (!flight.is_buffered) --posted_count_;
+      has_lost_copies |= flight.is_buffered;
       if (flight.is_buffered || heir == nullptr) continue;  // lost: reported below
       push(*heir, {flight.put, flight.offset, flight.offset + flight.bytes});
       queued_bytes_ += flight.bytes;
       ++queued_puts_;
     }
-    const bool is_lost = is_needed && heir == nullptr;
+    const bool is_lost = has_lost_copies || (is_needed && heir == nullptr);
     for (std::size_t i = rail.head; i < rail.pieces.size(); ++i) {
       if (heir != nullptr) {
         push(*heir, rail.pieces[i]);
@@ -319,6 +322,24 @@ Status Link::on_down(Endpoint& endpoint, const Status& why) {
   return ok();
 }
 
+void Link::abandon_posted() {
+  for (int plane : planes_) {
+    RailQueue& rail = rails_[plane];
+    bool is_read = false;
+    for (Flight& flight : rail.flights) is_read |= flight.is_open && !flight.is_buffered;
+    if (!is_read) continue;
+    rail.endpoint->abandon();
+    for (Flight& flight : rail.flights) {
+      if (!std::exchange(flight.is_open, false)) continue;
+      --outstanding_count_;
+      if (!flight.is_buffered) --posted_count_;
+    }
+    rail.flight_bytes = 0;
+    rail.flight_count = 0;
+    rail.first_cookie = rail.next_cookie;
+  }
+}
+
 void Link::drop_queued() {
   for (int plane : planes_) {
     RailQueue& rail = rails_[plane];
@@ -334,10 +355,6 @@ Link::RailState Link::rail_state(int plane) const {
   const RailQueue& rail = rails_[plane];
   return {plane, rail.rate.latency_us(), rail.rate.bytes_per_s(), rail.bytes_sent,
           rail.is_usable()};
-}
-
-void Link::set_rate(int plane, double latency_us, double bytes_per_s) {
-  rails_[plane].rate.reset(latency_us, bytes_per_s);
 }
 
 }  // namespace polyrail

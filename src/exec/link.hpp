@@ -44,7 +44,6 @@ class Link {
   // Adds the rail of a plane; at most one per plane.
   void add_rail(int plane, Endpoint* endpoint, const RailCaps& caps, double latency_us,
                 double bytes_per_s);
-  bool has_rail(int plane) const { return rails_[plane].endpoint != nullptr; }
   Endpoint* endpoint(int plane) { return rails_[plane].endpoint; }
   bool can_stream(const Endpoint& endpoint) const;
   // Any rail that is up, the one of least latency; nullptr if there is none.
@@ -65,6 +64,8 @@ class Link {
   // Those among them whose source is still read: they were not copied.
   std::uint64_t posted_count() const { return posted_count_; }
   void set_rebalancing(bool is_on) { is_rebalancing_ = is_on; }
+  // Gives up the endpoints that still read sources: when this returns none does.
+  void abandon_posted();
   // Forgets everything queued: the operation failed.
   void drop_queued();
 
@@ -76,7 +77,6 @@ class Link {
     bool is_up = false;
   };
   RailState rail_state(int plane) const;
-  void set_rate(int plane, double latency_us, double bytes_per_s);
 
  private:
   struct Piece {
@@ -119,7 +119,9 @@ class Link {
   bool pump_rail(RailQueue& rail, double now_us);
   void settle(double now_us);
   void rebalance();
-  void move_bytes(RailQueue& from, RailQueue& to, std::uint64_t bytes);
+  // How many bytes it moved: at least so many, if there are; the last piece is cut at a multiple
+  // of kAlign or not at all.
+  std::uint64_t move_bytes(RailQueue& from, RailQueue& to, std::uint64_t bytes);
   std::uint64_t window_bytes(const RailQueue& rail) const;
   std::uint64_t slice_bytes(const RailQueue& rail) const;
 

@@ -161,6 +161,24 @@ TEST(AllReduceProgress, WorksInEveryMode) {
   }
 }
 
+// Asking whether a work is done must not take it away from the thread that runs it.
+TEST(AllReduceProgress, GoesOnAfterALook) {
+  for (const char* progress : {"auto", "thread", "caller"}) {
+    Options options = quick_options("loopback");
+    options.progress = progress;
+    run_ranks(2, options, [](int, Communicator& communicator) {
+      for (int round = 0; round < 50; ++round) {
+        std::vector<float> data(100000, 1);
+        Work work = communicator.all_reduce_async(data.data(), data.data(), data.size(),
+                                                  DataType::kFloat32, ReduceOp::kSum);
+        (void)work.is_done();
+        ASSERT_TRUE(work.wait().is_ok());
+        ASSERT_EQ(data[99999], 2);
+      }
+    });
+  }
+}
+
 TEST(AllReduceAlgorithms, AllGiveTheRightResult) {
   for (const char* algorithm :
        {"ring", "direct", "one_shot", "recursive_doubling", "halving_doubling", "tree"}) {

@@ -1,5 +1,6 @@
 // Conformance: what happens when a transport ends while its peers go on.
 #include <algorithm>
+#include <memory>
 #include <thread>
 
 #include "tests/transport/conformance.hpp"
@@ -61,6 +62,40 @@ TEST_P(TransportConformance, WakesWhenThePeerEnds) {
   ranks[1].transport.reset();
   survivor.join();
   ranks.expect_no_breaches();
+}
+
+// A peer that is given up gets nothing else than what it was sent, though its memory is gone.
+TEST_P(TransportConformance, ReadsNoSourceAfterThePeerIsAbandoned) {
+  constexpr std::uint32_t kBytes = 1 << 20;
+  for (int progress_count = 0; progress_count < 6; ++progress_count) {
+    RankHarness ranks(open(), 3);
+    ranks.connect_until_up();
+    auto source = std::make_unique<std::vector<std::byte>>(kBytes, std::byte{1});
+    std::vector<std::byte> target(kBytes);
+    bool is_entered = progress_count % 2 == 1;
+    ranks[1].sink.decide = [&](Endpoint&, const SliceHeader&) {
+      return is_entered ? Landing{Landing::How::kInto, target.data()} : Landing();
+    };
+    ranks[1].sink.react = [&](const RecordingSink::Event& event) {
+      if (event.kind != Kind::kArrived || event.peer != 0) return;
+      EXPECT_EQ(std::ranges::count(target, std::byte{1}), kBytes);
+    };
+    SliceHeader header;
+    header.bytes = kBytes;
+    for (header.signal = 0; header.signal < 3; ++header.signal) {
+      (void)ranks[0].endpoints[1]->put(header, source->data(), header.signal);
+    }
+    for (int i = 0; i < progress_count; ++i) ranks.progress();
+    ranks[0].endpoints[1]->abandon();
+    EXPECT_EQ(ranks[0].endpoints[1]->state(), EndpointState::kDown);
+    EXPECT_EQ(ranks[0].endpoints[1]->put(header, nullptr, 9), Posted::kBusy);
+    source.reset();
+    is_entered = true;
+    ranks.progress_until([&] { return ranks[1].sink.count(Kind::kDown) == 1; });
+    EXPECT_EQ(ranks[0].sink.count(Kind::kDown), 0U);
+    EXPECT_EQ(ranks[0].endpoints[2]->state(), EndpointState::kUp);
+    ranks.expect_no_breaches();
+  }
 }
 
 // What arrives in full after the sender has ended is what it sent, though its memory is gone.

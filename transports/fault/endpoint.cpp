@@ -105,6 +105,13 @@ Posted FaultEndpoint::send_control(std::span<const std::byte> message) {
   return Posted::kBuffered;
 }
 
+void FaultEndpoint::abandon() {
+  if (inner_ != nullptr) inner_->abandon();
+  fail();
+  landing_count = 0;
+  last_words.reset();
+}
+
 void FaultEndpoint::hold(Held held) {
   const auto bytes = held.bytes();
   waiting_bytes_ += bytes;

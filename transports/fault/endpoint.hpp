@@ -24,6 +24,7 @@ class FaultEndpoint final : public Endpoint {
   Posted send_control(std::span<const std::byte> message) override;
   void expect(bool is_expected) override;
   void discard_incoming(std::uint32_t operation) override;
+  void abandon() override;
 
   // What waits first has left the rail and is on its way: it arrives after the delay.
   void depart(Time now);

@@ -123,9 +123,13 @@ bool LoopbackEndpoint::connect(Sink& sink) {
   return true;
 }
 
-void LoopbackEndpoint::go_down(Sink& sink, const Status& why) {
+void LoopbackEndpoint::close() {
   state_ = EndpointState::kDown;
   if (end_.wire) end_.wire->close(end_.side);
+}
+
+void LoopbackEndpoint::go_down(Sink& sink, const Status& why) {
+  close();
   sink.on_down(*this, Status(why.code(), "rank " + std::to_string(peer()) + " over rail '" + rail_ +
                                              "': " + why.message()));
 }

@@ -32,6 +32,7 @@ class LoopbackEndpoint final : public Endpoint {
   bool is_connecting() const { return state_ == EndpointState::kConnecting; }
   Clock::time_point deadline() const { return deadline_; }
 
+  void abandon() override { close(); }
   // The slice at hand is the only one with a target.
   void discard_incoming(std::uint32_t operation) override {
     if (has_landing_ && rx_->slots[taken_ % kSlots].header.operation == operation) {
@@ -53,6 +54,7 @@ class LoopbackEndpoint final : public Endpoint {
   // Moves the next part of the slice at the head and counts it; false if its source is gone.
   bool move_part(Sink& sink, const Slot& slot, std::size_t& moved_bytes);
   void consume();
+  void close();
   void go_down(Sink& sink, const Status& why);
 
   const std::string rail_;

@@ -169,11 +169,15 @@ void ShmEndpoint::publish(std::atomic<std::uint32_t>& flag) {
   if (state_ == EndpointState::kUp) ringer_.wake_for(~0U);
 }
 
-void ShmEndpoint::go_down(Sink& sink, const Status& why) {
+void ShmEndpoint::close() {
   if (own_ != nullptr) publish(own_->is_closed);
   if (state_ == EndpointState::kUp) sender_->stop();
   home_.exchange->leave(peer());
   state_ = EndpointState::kDown;
+}
+
+void ShmEndpoint::go_down(Sink& sink, const Status& why) {
+  close();
   sink.on_down(*this, Status(why.code(), "rank " + std::to_string(peer()) + " over rail '" +
                                              home_.rail_name + "': " + why.message()));
 }

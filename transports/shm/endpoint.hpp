@@ -50,6 +50,7 @@ class ShmEndpoint final : public Endpoint {
   Posted put(const SliceHeader& header, const std::byte* source, std::uint64_t cookie) override;
   Posted send_control(std::span<const std::byte> message) override;
   void expect(bool is_expected) override { is_expecting_ = is_expected; }
+  void abandon() override { close(); }
   void discard_incoming(std::uint32_t operation) override {
     if (receiver_) receiver_->discard_incoming(operation);
   }
@@ -73,6 +74,7 @@ class ShmEndpoint final : public Endpoint {
   bool connect(Sink& sink);
   Status judge_peer();
   void publish(std::atomic<std::uint32_t>& flag);
+  void close();
   void go_down(Sink& sink, const Status& why);
 
   Home& home_;

@@ -41,6 +41,7 @@ class TcpEndpoint final : public Endpoint {
   Posted send_control(std::span<const std::byte> message) override;
   void expect(bool is_expected) override;
   void discard_incoming(std::uint32_t operation) override;
+  void abandon() override { end(); }
 
   // `path` says in messages which way the sockets go.
   void start(std::vector<Descriptor> descriptors, std::string path);

@@ -238,6 +238,8 @@ void Greeter::settle_done(Greeting& greeting) {
   const auto peer = static_cast<int>(greeting.handshake().peer());
   Meeting& meeting = meetings_[greeting.handshake().peer()];
   Descriptor fd = greeting.take_fd();
+  // It may wait for others of its meeting, and its greeting will be gone.
+  epoll_ctl(epoll_fd_, EPOLL_CTL_DEL, fd.get(), nullptr);
   if (!meeting.is_open) return;
   Descriptor& place = meeting.sockets[greeting.handshake().socket_index()];
   // A second one of the same index: the dialer has given up the first.

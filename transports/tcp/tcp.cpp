@@ -270,8 +270,7 @@ Status TcpTransport::watch(FramedSocket& socket) {
   epoll_event event{};
   event.data.ptr = static_cast<Watched*>(&socket);
   event.events = kReadEvents;
-  // The greeter has added it.
-  if (epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, socket.fd.get(), &event) != 0) {
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket.fd.get(), &event) != 0) {
     return system_error("watch a socket", errno);
   }
   event.events = EPOLLOUT | EPOLLET;

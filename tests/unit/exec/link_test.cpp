@@ -24,6 +24,7 @@ class FakeEndpoint final : public Endpoint {
     sent_bytes += header.bytes;
     return header.bytes <= buffered_bytes ? Posted::kBuffered : Posted::kPosted;
   }
+  void abandon() override { state_ = EndpointState::kDown; }
   Posted send_control(std::span<const std::byte>) override { return Posted::kBuffered; }
 
   struct Sent {
@@ -119,6 +120,46 @@ TEST(Link, SendsEveryByteOnceWhateverTheSize) {
     EXPECT_FALSE(bench.link.has_work());
     EXPECT_EQ(bench.link.outstanding_count(), 0u);
   }
+}
+
+// The tail of an odd size cannot be cut at a multiple of 64.
+TEST(Link, MovesAPieceOfOddSizeAsAWhole) {
+  for (std::uint64_t bytes : {100012u, 250003u, 500006u, 1000012u}) {
+    Bench bench({1e9, 1e9});
+    // A rail with a full window, and all of a later put queued behind it.
+    bench.link.post(bench.put(1, 12'000'000), 0);
+    bench.link.pump(0);
+    bench.link.post(bench.put(2, bytes), 0);
+    bench.run({1e9, 1e9});
+    bench.expect_whole(1, 12'000'000);
+    bench.expect_whole(2, bytes);
+  }
+  Bench bench({1e9, 20e6});
+  for (std::uint32_t put = 0; put < 50; ++put) bench.link.post(bench.put(put, 20'012 + put), 1);
+  bench.run({1e9, 20e6});
+  for (std::uint32_t put = 0; put < 50; ++put) bench.expect_whole(put, 20'012 + put);
+}
+
+TEST(Link, ReportsCopiedBytesThatDieWithTheirRail) {
+  Bench bench({100e6, 100e6});
+  for (auto& rail : bench.rails) rail->buffered_bytes = 1000;
+  bench.link.post(bench.put(1, 500), 1);
+  bench.link.pump(0);
+  bench.rails[1]->state_ = EndpointState::kDown;
+  const Status lost = bench.link.on_down(*bench.rails[1], {StatusCode::kRemoteError, "cut"});
+  EXPECT_EQ(lost.code(), StatusCode::kRemoteError) << "the peer may never get them";
+}
+
+TEST(Link, AbandonsTheRailsThatStillReadSources) {
+  Bench bench({100e6, 100e6});
+  bench.link.post(bench.put(1, 100'000), 0);
+  bench.link.set_rebalancing(false);
+  bench.link.pump(0);
+  EXPECT_GT(bench.link.posted_count(), 0u);
+  bench.link.abandon_posted();
+  EXPECT_EQ(bench.link.posted_count(), 0u);
+  EXPECT_EQ(bench.rails[0]->state(), EndpointState::kDown);
+  EXPECT_EQ(bench.rails[1]->state(), EndpointState::kUp);
 }
 
 TEST(Link, SharesABigPutByTheRates) {
