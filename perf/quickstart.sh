@@ -20,8 +20,9 @@ cmake --build "$build_dir" --target all_reduce_perf polyrail-lab polyrail-info |
 
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-perf=$PWD/$build_dir/bin/all_reduce_perf
-lab=$PWD/$build_dir/bin/polyrail-lab
+bin=$(cd "$build_dir/bin" && pwd)
+perf=$bin/all_reduce_perf
+lab=$bin/polyrail-lab
 sizes=(-b 4K -e 64M -f 8 -n 20 -w 5)
 
 if reason=$("$lab" probe 2>&1); then

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 sanitize=${SANITIZE:-}
 build_dir=${BUILD_DIR:-build}
-bash src/packaging/packages.sh tests || echo "Going on with what is there."
+bash src/packaging/packages.sh tests || echo "Not all packages are there; going on without them."
 
 cmake -S . -B "$build_dir" -G Ninja -DPOLYRAIL_WERROR=ON -DPOLYRAIL_SANITIZE="$sanitize" \
   -DCMAKE_BUILD_TYPE=RelWithDebInfo

@@ -59,8 +59,8 @@ class Endpoint {
   // that is being received goes on as if it had been answered kDiscard. For targets that vanish
   // while a duplicate of their bytes is still arriving.
   virtual void discard_incoming(std::uint32_t operation) { (void)operation; }
-  // Gives the peer up: when this returns the endpoint is down, without an on_down, and nothing reads
-  // what was posted or writes to targets any more. Not from within progress().
+  // Gives the peer up: when this returns the endpoint is down, without an on_down, and nothing
+  // reads what was posted or writes to targets any more. Not from within progress().
   virtual void abandon() = 0;
 
   static constexpr std::size_t kMaxControlBytes = 4096;

@@ -24,7 +24,7 @@ struct RailReport {
   int plane = -1;
   double latency_us = 0;
   double bytes_per_s = 0;          // measured at start-up, one direction, all ranks of the host
-  double current_bytes_per_s = 0;  // what this rank's traffic to its peers showed last; 0: none
+  double current_bytes_per_s = 0;  // the same, corrected by this rank's traffic to its peers
   std::uint64_t bytes_sent = 0;    // payload of this rank, acknowledged by its peers
 };
 
@@ -55,6 +55,7 @@ class Communicator {
   // Makes all unfinished and later operations fail with kAborted. Any thread, returns at once.
   virtual void abort() = 0;
 
+  // The rails of this rank's host. Waits for operations under way.
   virtual std::vector<RailReport> rails() const = 0;
   // Least time this all-reduce can take on the measured topology, in us; 0: not known.
   virtual double limit_us(std::uint64_t count, DataType type, ReduceOp op, bool is_in_place) = 0;

@@ -104,7 +104,8 @@ PerfOptions parse_perf_options(int argc, char** argv, const std::string& tool,
   app.add_option("-J,--output_file", options.json_file, "Write results as JSON");
   app.add_option("-T,--timeout", options.timeout_s, "Deadline of one operation in seconds")
       ->check(CLI::Range(0, 1000000));
-  app.add_option("-u,--unalign", options.unalign, "Shift buffers by so many elements");
+  app.add_option("-u,--unalign", options.unalign, "Shift buffers by so many elements")
+      ->check(CLI::Range(0, 1 << 20));
   app.add_option("-I,--per_iter_timing", options.has_iteration_times,
                  "Time each iteration: columns min, max, p99, variation");
   app.add_option("-K,--per_iter_skip", options.skipped_iterations,

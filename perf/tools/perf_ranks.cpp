@@ -34,7 +34,12 @@ Status run_threads(int count, const Options& options,
   std::vector<std::thread> threads;
   for (auto& bootstrap : bootstraps.value()) {
     threads.emplace_back([&, own = std::move(bootstrap)]() mutable {
-      const Status status = run_one(std::move(own), options, body);
+      Status status;
+      try {
+        status = run_one(std::move(own), options, body);
+      } catch (const std::exception& error) {
+        status = Status(StatusCode::kSystemError, std::string("a rank failed: ") + error.what());
+      }
       const std::lock_guard lock(mutex);
       if (failure.is_ok()) failure = status;
     });

@@ -12,7 +12,7 @@ namespace polyrail {
 
 // Collective: measures latency and bandwidth of every rail and writes the curves into
 // network.topology, the same on all ranks. All planes are measured at the same time, each as a ring
-// of its ranks, in at most options.calibration_ms together (0: nominal values are written).
+// of its ranks, in about options.calibration_ms together (0: nominal values are written).
 //
 // Bandwidth is what arrives in the later part of a stream that keeps the rail busy, so that the
 // bytes that a token bucket lets through at once after a pause do not count.

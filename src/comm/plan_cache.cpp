@@ -41,9 +41,4 @@ Result<std::shared_ptr<const BoundPlan>> PlanCache::find_or_make(const Collectiv
   return oldest->plan;
 }
 
-void PlanCache::set_topology(Topology topology) {
-  topology_ = std::move(topology);
-  for (Entry& entry : entries_) entry = Entry{};
-}
-
 }  // namespace polyrail

@@ -19,8 +19,6 @@ class PlanCache {
 
   // The plan of a call on the present topology; made and bound if it is new.
   Result<std::shared_ptr<const BoundPlan>> find_or_make(const CollectiveSpec& spec);
-  // Plans made from now on use this topology; the old ones are forgotten.
-  void set_topology(Topology topology);
   const Topology& topology() const { return topology_; }
   const std::string& algorithm() const { return algorithm_; }
 

@@ -85,8 +85,6 @@ Result<BoundPlan> bind_plan(const Plan& plan, int rank) {
   BoundPlan bound;
   bound.spec = plan.spec;
   bound.scratch_bytes = schedule.scratch_bytes;
-  bound.predicted_us = plan.predicted_us;
-  bound.limit_us = plan.limit_us;
   bound.steps.resize(schedule.steps.size());
 
   for (std::size_t i = 0; i < schedule.steps.size(); ++i) {

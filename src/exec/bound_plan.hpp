@@ -57,8 +57,6 @@ struct BoundPlan {
   std::vector<BoundSignal> signals;           // by signal number
   std::size_t followed_count = 0;             // pairs of a put and a step that follows it
   std::vector<std::pair<int, int>> expected;  // (peer, rail) that bytes will come from, once each
-  double predicted_us = 0;
-  double limit_us = 0;
 };
 
 // Compiles the schedule of `rank`. A plan that is not well-formed is an internal error.

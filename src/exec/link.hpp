@@ -17,7 +17,7 @@
 
 namespace polyrail {
 
-// A put as the executor hands it over. `put` is its number for completed(): the step.
+// A put as the executor hands it over. `put` is its number for the listener: the step.
 struct Put {
   SliceHeader header;  // offset and bytes are filled in per slice
   const std::byte* source = nullptr;

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that a purpose needs: build, tests, or peers. Does nothing if they are
+# Installs the Debian packages that a purpose needs: build or tests. Does nothing if they are
 # there. Without root, or on another system, says what is missing and ends with 1.
 set -euo pipefail
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that includes point one way, by the table of the design page; prints each that does not."""
+"""Checks that includes point one way, by the table below; prints each that does not."""
 
 import pathlib
 import re

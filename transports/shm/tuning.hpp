@@ -1,4 +1,4 @@
-// The sizes that were measured; README.md says how.
+// The sizes that were measured, by tests/transport/shm_bench.cpp.
 #pragma once
 
 #include <cstddef>
@@ -6,10 +6,10 @@
 
 namespace polyrail::shm {
 
-// Copied at a time into the staging area: it must still be in a cache when the receiver takes it.
 // Staging area of one direction; a power of two.
 inline constexpr std::uint32_t kStagingBytes = 1024 * 1024;
 
+// Copied at a time into the staging area: it must still be in a cache when the receiver takes it.
 inline constexpr std::uint32_t kPieceBytes = 32 * 1024;
 
 // The beginning of the staging area, where the distance of the receiver is measured.

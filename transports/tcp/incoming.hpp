@@ -44,8 +44,6 @@ class IncomingFrames {
   // whose acknowledgement nobody awaits any more.
   bool is_over() const { return is_at_end_ || (has_ended_ && is_waiting()); }
   bool is_stalled() const { return state_ == State::kStalled; }
-  // Payload bytes missing of the slice that is being received.
-  std::uint32_t left_bytes() const { return state_ == State::kPayload ? left_bytes_ : 0; }
   void discard(std::uint32_t operation);
 
   // What is wrong with the socket or what came through it; kOk while all is well.

@@ -46,9 +46,7 @@ class OutgoingFrames {
   void write();
   // The socket can take bytes again.
   void on_writable();
-  bool is_blocked() const { return is_blocked_; }
   bool has_unwritten() const { return writing_ != end_ || ack_left_bytes_ != 0; }
-  bool has_unacknowledged() const { return written_count_ != acknowledged_count_; }
   std::uint64_t unwritten_bytes() const;
   // Bytes of the frames in the ring: what still has to reach the peer.
   std::uint64_t load_bytes() const { return load_bytes_; }
