@@ -49,6 +49,8 @@ struct OptionRow {
 std::span<const OptionRow> option_rows();
 // Sets one option from text. An unknown name or a bad value is an error that names both.
 Status set_option(Options& options, std::string_view name, std::string_view value);
+// Whether all values are allowed, for options that were set in the struct.
+Status check_options(const Options& options);
 // The value of one option as text; "" for an unknown name.
 std::string option_text(const Options& options, std::string_view name);
 // Defaults, then the file named by POLYRAIL_CONFIG, then POLYRAIL_* from the environment. An

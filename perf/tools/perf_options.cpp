@@ -4,6 +4,7 @@
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
 
 namespace polyrail::perf {
 namespace {
@@ -101,7 +102,12 @@ PerfOptions parse_perf_options(int argc, char** argv, const std::string& tool,
                  "1, 2: buffers from polyrail::mem_alloc, which ranks of a host share")
       ->check(CLI::Range(0, 2));
   app.add_option("-S,--report_timestamps", options.has_timestamps, "Print the time of each line");
-  app.add_option("-J,--output_file", options.json_file, "Write results as JSON");
+  app.add_option("-J,--output_file", options.json_file, "Write results as JSON")
+      ->check([](const std::string& path) {
+        const auto folder = std::filesystem::absolute(path).parent_path();
+        return std::filesystem::is_directory(folder) ? std::string()
+                                                     : "there is no folder " + folder.string();
+      });
   app.add_option("-T,--timeout", options.timeout_s, "Deadline of one operation in seconds")
       ->check(CLI::Range(0, 1000000));
   app.add_option("-u,--unalign", options.unalign, "Shift buffers by so many elements")

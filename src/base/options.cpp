@@ -204,6 +204,15 @@ Status set_option(Options& options, std::string_view name, std::string_view valu
   return ok();
 }
 
+Status check_options(const Options& options) {
+  Options copy;
+  for (const Field& field : kFields) {
+    const Status status = set_option(copy, field.row.name, option_text(options, field.row.name));
+    if (!status.is_ok()) return status;
+  }
+  return ok();
+}
+
 std::string option_text(const Options& options, std::string_view name) {
   const Field* field = find_field(name);
   if (field == nullptr) return "";

@@ -176,6 +176,7 @@ Result<std::unique_ptr<Communicator>> Communicator::create(std::unique_ptr<Boots
   if (bootstrap == nullptr) {
     return Status(StatusCode::kInvalidArgument, "create a communicator: the bootstrap is null");
   }
+  if (Status status = check_options(options); !status.is_ok()) return status;
   Result<Logger> logger = make_logger(options, "polyrail");
   if (!logger.is_ok()) return logger.status();
   Result<Network> network = connect(*bootstrap, options, logger.value());

@@ -59,6 +59,16 @@ TEST(Options, WrongValuesAreRefusedAndChangeNothing) {
   EXPECT_EQ(options, Options{});
 }
 
+TEST(Options, WrongValuesInTheStructAreFound) {
+  Options options;
+  EXPECT_TRUE(check_options(options).is_ok());
+  options.progress = "bogus";
+  EXPECT_NE(check_options(options).message().find("progress"), std::string::npos);
+  options = {};
+  options.tcp_sockets = 0;
+  EXPECT_NE(check_options(options).message().find("tcp_sockets"), std::string::npos);
+}
+
 TEST(Options, UnknownNamesAreAnsweredWithTheNearest) {
   Options options;
   const Status status = set_option(options, "spin_uss", "1");
