@@ -78,10 +78,13 @@ class RateEstimate {
   // A sample is believed by its busy time over this: what one landing is late the next makes up
   // for, so over several samples the lumps cancel out.
   static constexpr double kAdaptUs = 80000;
-  static constexpr double kMostStep = 1.4;        // and only so far away from the estimate, unless
-  static constexpr double kFarBelow = 0.6;        // samples stay below this share of it
-  static constexpr double kFarAbove = 1.5;        // or above this one
-  static constexpr double kFarUs = 12000;         // for so much busy time
+  static constexpr double kMostStep = 1.4;       // and only so far away from the estimate, unless
+  static constexpr double kFarBelow = 0.6;       // samples stay below this share of it
+  static constexpr double kFarAbove = 1.5;       // or above this one
+  static constexpr double kFarUs = 12000;        // for so much busy time
+  static constexpr double kFarPeriodUs = 30000;  // the same of whole periods: others may have run
+  static constexpr int kLeastPeriods = 32;       // in a row, to take a fall back
+  static constexpr int kMostPeriods = 4096;
   static constexpr double kGraceUs = 500;         // of a busy period, for whatever is not the rail
   static constexpr double kLeastSteadyUs = 1000;  // shorter samples may be a token bucket's burst
   static constexpr double kForgetUs = 1e6;
@@ -96,12 +99,25 @@ class RateEstimate {
     window_bytes_ = 0;
   }
 
-  // Busy periods of one slice each have no landings to compare. They can only tell that a rail is
-  // far slower than believed: a token bucket lets a slice pass at any speed.
+  // Busy periods of one slice each have no landings to compare. They can tell that a rail is far
+  // slower than believed, and take that back; no more, since a token bucket lets a slice pass at
+  // any speed.
   void learn_from_period(double busy_us) {
-    if (period_bytes_ < kLeastBytes || busy_us <= kGraceUs) return;
-    if (static_cast<double>(period_bytes_) / (busy_us - kGraceUs) * 1e6 < rate_ * kFarBelow) {
-      note_far(period_bytes_, busy_us, -1);
+    if (period_bytes_ < kLeastBytes || busy_us < 1) return;
+    const auto bytes = static_cast<double>(period_bytes_);
+    const double most = bytes / std::max(busy_us - kGraceUs, 1.0) * 1e6;
+    const double least = bytes / busy_us * 1e6;
+    if (most < rate_ * kFarBelow) {
+      const double before = rate_;
+      fast_period_count_ = 0;
+      if (note_far(period_bytes_, busy_us, -1, kFarPeriodUs)) rate_before_fall_ = before;
+    } else if (rate_before_fall_ > 0 && least > rate_ * kFarAbove) {
+      far_side_ = 0;
+      if (++fast_period_count_ < periods_to_recover_) return;
+      believe(rate_before_fall_, 0);
+      rate_before_fall_ = 0;
+      // Should it fall again, those were bursts: believed less each time.
+      periods_to_recover_ = std::min(2 * periods_to_recover_, kMostPeriods);
     } else {
       far_side_ = 0;
     }
@@ -110,18 +126,20 @@ class RateEstimate {
   void learn(std::uint64_t bytes, double busy_us) {
     const double sample = static_cast<double>(bytes) / busy_us * 1e6;
     if (sample < rate_ * kFarBelow) {
-      note_far(bytes, busy_us, -1);
+      note_far(bytes, busy_us, -1, kFarUs);
     } else if (sample <= rate_ * kFarAbove) {
       far_side_ = 0;
     } else if (busy_us > kLeastSteadyUs) {
-      note_far(bytes, busy_us, 1);
+      note_far(bytes, busy_us, 1, kFarUs);
     }
+    rate_before_fall_ = 0;
+    periods_to_recover_ = kLeastPeriods;
     const double believed = std::clamp(sample, rate_ / kMostStep, rate_ * kMostStep);
     believe(rate_ + (believed - rate_) * std::min(1.0, busy_us / kAdaptUs), busy_us);
   }
 
-  // Far off for some time, and always to the same side: the rail has changed.
-  void note_far(std::uint64_t bytes, double busy_us, int side) {
+  // Far off for some time, and always to the same side: the rail has changed. True if so.
+  bool note_far(std::uint64_t bytes, double busy_us, int side, double enough_us) {
     if (side != far_side_) {
       far_side_ = side;
       far_bytes_ = 0;
@@ -129,9 +147,10 @@ class RateEstimate {
     }
     far_bytes_ += bytes;
     far_us_ += busy_us;
-    if (far_us_ < kFarUs) return;
+    if (far_us_ < enough_us) return false;
     far_side_ = 0;
     believe(static_cast<double>(far_bytes_) / far_us_ * 1e6, busy_us);
+    return true;
   }
 
   void believe(double bytes_per_s, double busy_us) {
@@ -153,6 +172,9 @@ class RateEstimate {
   int far_side_ = 0;  // of samples in a row that were far off: -1 below, 1 above the estimate
   std::uint64_t far_bytes_ = 0;
   double far_us_ = 0;
+  double rate_before_fall_ = 0;  // if only whole periods have told that it fell; else 0
+  int fast_period_count_ = 0;    // in a row, since then
+  int periods_to_recover_ = kLeastPeriods;
 };
 
 }  // namespace polyrail
