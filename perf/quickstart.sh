@@ -15,7 +15,7 @@ if [ ! -f "$build_dir/build.ninja" ]; then
   cmake -S . -B "$build_dir" -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo >/dev/null
 fi
 echo "Building into $build_dir ..."
-cmake --build "$build_dir" --target all_reduce_perf polyrail-lab polyrail-info |
+cmake --build "$build_dir" --target all_reduce_perf polyrail-info |
   { grep -E 'error|FAILED' || true; }
 
 work=$(mktemp -d)
