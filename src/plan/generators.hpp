@@ -19,8 +19,8 @@ using DoneSteps = std::vector<StepList>;
 using Generate = DoneSteps (*)(PlanBuilder& builder, const Piece& piece);
 
 // Everybody puts its whole contribution to everybody and reduces on its own.
-// One latency; each rank sends (n-1)S. Scratch (n-2)S, in place (n-1)S.
-// Best for tiny messages, and for two ranks at any size.
+// One latency; each rank sends (n-1)S. Scratch (n-2)S, in place (n-1)S. Best for tiny messages, and
+// for two ranks at any size: there, in place, the sum follows the put that it writes over.
 DoneSteps one_shot(PlanBuilder& builder, const Piece& piece);
 
 // As one_shot, but in place puts leave from a copy of the contribution, so that the result need not
@@ -30,13 +30,13 @@ DoneSteps one_shot_staged(PlanBuilder& builder, const Piece& piece);
 // Each member owns a part of the range: it gets that part from everybody, reduces it, and puts the
 // result to everybody. For n = 2 the same as one_shot.
 // Two latencies; a rank that owns the part w sends (1 + w(n-2))S, 2S(n-1)/n if all own the same.
-// Scratch S(n-2)/n, in place 2S(n-1)/n. Best for middle sizes, and for large ones over unequal
+// Scratch S(n-2)/n, in place S(n-1)/n. Best for middle sizes, and for large ones over unequal
 // hosts, whose limit it reaches with fitting parts.
 DoneSteps direct(PlanBuilder& builder, const Piece& piece);
 
 // Partial sums of n blocks travel round the ring, then the results do.
 // 2(n-1) latencies; each rank sends 2S(n-1)/n, and only to its neighbour. Scratch S(n-2)/n, in
-// place S. Best for large messages over equal hosts.
+// place S(n-1)/n. Best for large messages over equal hosts.
 DoneSteps ring(PlanBuilder& builder, const Piece& piece);
 
 // Pairs at distance 1, 2, 4, ... exchange their sums so far.
@@ -47,7 +47,7 @@ DoneSteps recursive_doubling(PlanBuilder& builder, const Piece& piece);
 // Pairs at distance n/2, n/4, ... exchange halves of what they still have, then the results
 // come back the other way.
 // 2 log2 n latencies, each rank sends 2S(n-1)/n; for other n than powers of two two latencies and
-// 2S more. Scratch S(n-1)/n, in place S/2 more. Best for middle sizes among many ranks.
+// 2S more. Scratch S(n-2)/n, in place S/n more. Best for middle sizes among many ranks.
 DoneSteps halving_doubling(PlanBuilder& builder, const Piece& piece);
 
 // Sums go up a binary tree to the first member, the result comes down.
