@@ -1,7 +1,9 @@
 #include "perf/tools/perf_ranks.hpp"
 
 #include <cstdlib>
+#include <exception>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
