@@ -1,5 +1,6 @@
 #include "src/exec/engine.hpp"
 
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -336,11 +337,17 @@ void Engine::idle() {
     if (deadline_us_ == 0)
       deadline_us_ = now + static_cast<double>(options_.operation_timeout_ms) * 1e3;
   }
-  if (idle_policy_.may_spin(now)) {
-    relax();
-    return;
+  switch (idle_policy_.next(now)) {
+    case IdlePolicy::Pass::kPause:
+      relax();
+      return;
+    case IdlePolicy::Pass::kYield:
+      sched_yield();
+      idle_policy_.on_yielded(now_us() - now);
+      return;
+    case IdlePolicy::Pass::kSleep:
+      break;
   }
-  idle_policy_.on_spin_failed(now);
   if (fail_if_calls_differ()) return;
   if (current_ != nullptr && now > deadline_us_ && withdrawal_us_ == 0) {
     fail(Status(StatusCode::kTimeout,
