@@ -56,7 +56,9 @@ struct Rail {
   int numa = -1;        // NUMA index of the device, -1: not known
   std::string pci;      // "0000:03:00.0", "" for virtual devices
   Provenance provenance = Provenance::kNominal;
-  CostCurve curve;  // egress cost; empty: not known
+  CostCurve curve;        // egress cost; empty: not known
+  double message_us = 0;  // of a processor, to post one message or to take one in, while all ranks
+                          // of the job do; 0: not known
   friend bool operator==(const Rail&, const Rail&) = default;
 };
 

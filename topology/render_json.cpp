@@ -34,7 +34,8 @@ Json to_value(const Rail& rail) {
           {"provenance", name(rail.provenance)},
           {"latency_us", rail.curve.is_empty() ? Json() : Json(rail.curve.latency_us())},
           {"bytes_per_s", known(rail.curve.bytes_per_s())},
-          {"curve", std::move(curve)}};
+          {"curve", std::move(curve)},
+          {"message_us", known(rail.message_us)}};
 }
 
 Json to_value(const Host& host) {

@@ -58,6 +58,7 @@ std::string rail_line(const Rail& rail) {
       line += " " + std::to_string(point.bytes) + ":" + time_text(point.time_us);
     }
   }
+  if (rail.message_us > 0) line += " message " + time_text(rail.message_us);
   if (rail.provenance == Provenance::kMeasured) line += " measured";
   return line + "\n";
 }

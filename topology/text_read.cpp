@@ -182,13 +182,15 @@ Rail read_rail(Reader& reader) {
       rate = reader.rate();
     } else if (key == "latency") {
       latency_us = reader.time_us();
+    } else if (key == "message") {
+      rail.message_us = reader.time_us();
     } else if (key == "curve") {
       rail.curve = read_curve(reader);
     } else if (key == "measured") {
       rail.provenance = Provenance::kMeasured;
     } else if (key != "nominal") {
       reader.fail_on_last(
-          "plane, device, address, pci, numa, rate, latency, curve, measured or nominal");
+          "plane, device, address, pci, numa, rate, latency, curve, message, measured or nominal");
     }
   }
   if (latency_us && !rate) reader.fail("a rate beside the latency", "none");

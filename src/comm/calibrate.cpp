@@ -17,7 +17,9 @@ constexpr std::uint32_t kPing = 1;
 constexpr std::uint32_t kPong = 2;
 constexpr std::uint32_t kStream = 3;
 constexpr std::uint32_t kEnd = 4;
-constexpr int kPings = 16;
+constexpr std::uint32_t kRound = 5;
+constexpr int kPingsInARow = 8;
+constexpr int kPingTurns = 8;  // of each rail: others may be busy in one
 constexpr std::uint64_t kPingBytes = 8;
 constexpr std::size_t kMostSlice = 256 * 1024;
 constexpr double kSkip = 0.4;      // of a stream's time is not counted
@@ -30,6 +32,9 @@ constexpr std::uint64_t kMostWindow = 16 * 1024 * 1024;
 constexpr double kWindowUs = 20000;  // bytes under way: so much of the rail's time
 constexpr double kLocalStreamUs = 8000;
 constexpr std::uint64_t kEnoughSlices = 64;
+constexpr int kRounds = 48;            // of each kind, of small messages,
+constexpr std::size_t kMostPeers = 3;  // to so many peers
+constexpr double kLeastMessageUs = 0.1;
 // Assumed where nothing was measured.
 constexpr double kNominalLatencyUs = 30;
 constexpr double kNominalBytesPerS = 1e9;
@@ -90,6 +95,7 @@ class Calibrator final : public Sink {
     measure_latency(std::min(budget_us / 4, limit_us));
     Result<std::vector<std::string>> barrier = bootstrap_.all_gather("measurement of rails", "");
     if (!barrier.is_ok()) return barrier.status();
+    measure_messages(std::min(budget_us / 8, limit_us));
     network_us_ = budget_us * 0.45;
     for (Probe& probe : probes_) {
       probe.stream_us =
@@ -139,6 +145,9 @@ class Calibrator final : public Sink {
         probe->arrived_bytes += header.bytes;
         probe->last_us = now;
         probe->arrivals.emplace_back(now, probe->arrived_bytes);
+        break;
+      case kRound:
+        ++round_arrivals_;
         break;
       case kEnd:
         probe->is_end_seen = true;
@@ -193,13 +202,17 @@ class Calibrator final : public Sink {
   }
 
   // `flight_bytes` comes back with the acknowledgement.
-  bool post(Probe& probe, std::uint32_t signal, std::uint64_t bytes, std::uint64_t flight_bytes) {
+  bool post(Endpoint& endpoint, std::uint32_t signal, std::uint64_t bytes,
+            std::uint64_t flight_bytes) {
     SliceHeader header;
     header.operation = 0;
     header.signal = signal;
     header.bytes = static_cast<std::uint32_t>(bytes);
-    return probe.joint.endpoint->put(header, payload_.data(), kStartUpCookie | flight_bytes) !=
-           Posted::kBusy;
+    return endpoint.put(header, payload_.data(), kStartUpCookie | flight_bytes) != Posted::kBusy;
+  }
+
+  bool post(Probe& probe, std::uint32_t signal, std::uint64_t bytes, std::uint64_t flight_bytes) {
+    return post(*probe.joint.endpoint, signal, bytes, flight_bytes);
   }
 
   void answer_pings() {
@@ -208,22 +221,25 @@ class Calibrator final : public Sink {
     }
   }
 
-  // One rail after the other, so that they do not disturb each other.
+  // The rails take turns, so that they do not disturb each other.
   void measure_latency(double budget_us) {
     Pump pump(network_.transports);
     const double end = now_us() + budget_us;
-    for (Probe& probe : probes_) {
-      if (!probe.is_sender) continue;
-      probe.joint.endpoint->expect(true);
-      pump.run_until(*this, end, [&] {
-        answer_pings();
-        if (probe.pings_sent == probe.pongs && probe.pongs < kPings) {
-          probe.ping_start_us = now_us();
-          if (post(probe, kPing, kPingBytes, 0)) ++probe.pings_sent;
-        }
-        return probe.pongs == kPings || !failure_.is_ok();
-      });
-      probe.joint.endpoint->expect(false);
+    for (int turn = 1; turn <= kPingTurns; ++turn) {
+      const int enough = turn * kPingsInARow;
+      for (Probe& probe : probes_) {
+        if (!probe.is_sender) continue;
+        probe.joint.endpoint->expect(true);
+        pump.run_until(*this, end, [&] {
+          answer_pings();
+          if (probe.pings_sent == probe.pongs && probe.pongs < enough) {
+            probe.ping_start_us = now_us();
+            if (post(probe, kPing, kPingBytes, 0)) ++probe.pings_sent;
+          }
+          return probe.pongs >= enough || probe.is_down || !failure_.is_ok();
+        });
+        probe.joint.endpoint->expect(false);
+      }
     }
     // Others may still be measuring against this rank; they stop when their budget is over, and
     // are answered while this rank waits for the next phase in measure_bandwidth.
@@ -231,6 +247,83 @@ class Calibrator final : public Sink {
       answer_pings();
       return false;
     });
+  }
+
+  // What one message more costs while all ranks are busy with messages: rounds in which every rank
+  // sends to several peers and hears from as many, against rounds with one.
+  void measure_messages(double budget_us) {
+    const std::vector<Endpoint*> peers = round_peers();
+    if (peers.size() < 2) return;
+    for (Endpoint* peer : peers) peer->expect(true);
+    const double deadline = now_us() + budget_us;
+    const std::vector<Endpoint*> one_peer = {peers.front()};
+    std::vector<double> one_us;
+    std::vector<double> all_us;
+    bool is_in_time = true;
+    for (int i = 0; i < kRounds && is_in_time; ++i) {
+      is_in_time = play_round(one_peer, deadline, one_us) && play_round(peers, deadline, all_us);
+    }
+    for (Endpoint* peer : peers) peer->expect(false);
+    if (!is_in_time) return;
+    // Each is posted and taken in.
+    const double more = 2 * static_cast<double>(peers.size() - 1);
+    message_us_ = std::max((median(all_us) - median(one_us)) / more, kLeastMessageUs);
+  }
+
+  // At most kMostPeers ranks of other hosts, and as many have this rank among theirs: those at
+  // distances in the order of ranks at which all ranks have a rank of another host.
+  std::vector<Endpoint*> round_peers() const {
+    const std::vector<int>& hosts = network_.topology.rank_hosts;
+    const int n = network_.topology.rank_count();
+    std::vector<Endpoint*> peers;
+    for (int distance = 1; distance < n && peers.size() < kMostPeers; ++distance) {
+      bool is_across = true;
+      for (int rank = 0; rank < n; ++rank) {
+        is_across = is_across && hosts[rank] != hosts[(rank + distance) % n];
+      }
+      Endpoint* peer = is_across ? quickest_endpoint((rank_ + distance) % n) : nullptr;
+      if (peer != nullptr) peers.push_back(peer);
+    }
+    return peers;
+  }
+
+  // On the rail of least latency, as far as this rank knows.
+  Endpoint* quickest_endpoint(int peer) const {
+    std::map<int, double> rtt_of_plane;
+    for (const Probe& probe : probes_) {
+      if (probe.is_sender) rtt_of_plane[probe.joint.plane] = probe.best_rtt_us;
+    }
+    Endpoint* best = nullptr;
+    double best_us = 1e300;
+    for (const Probe& probe : probes_) {
+      if (probe.joint.peer != peer || probe.is_down || is_host_local(probe.kind)) continue;
+      const auto known = rtt_of_plane.find(probe.joint.plane);
+      const double rtt_us = known == rtt_of_plane.end() ? 1e18 : known->second;
+      if (rtt_us < best_us) best = probe.joint.endpoint;
+      best_us = std::min(best_us, rtt_us);
+    }
+    return best;
+  }
+
+  // A message to each of `peers` and one from as many. False: not over in time.
+  bool play_round(const std::vector<Endpoint*>& peers, double deadline_us,
+                  std::vector<double>& lengths_us) {
+    const double begin = now_us();
+    round_due_ += peers.size();
+    std::size_t posted = 0;
+    const bool is_over = Pump(network_.transports).run_until(*this, deadline_us, [&] {
+      answer_pings();
+      while (posted < peers.size() && post(*peers[posted], kRound, kPingBytes, 0)) ++posted;
+      return (posted == peers.size() && round_arrivals_ >= round_due_) || !failure_.is_ok();
+    });
+    lengths_us.push_back(now_us() - begin);
+    return is_over && failure_.is_ok();
+  }
+
+  static double median(std::vector<double>& values) {
+    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+    std::nth_element(values.begin(), middle, values.end());
+    return *middle;
   }
 
   Status measure_bandwidth(double limit_us) {
@@ -302,6 +395,7 @@ class Calibrator final : public Sink {
   // Tells all ranks what was seen here, and writes the curves from what all say.
   Status share() {
     Json mine = Json::array();
+    if (message_us_ > 0) mine.push_back({"message", rank_, -1, message_us_});
     for (const Probe& probe : probes_) {
       if (probe.is_down) {
         mine.push_back({"down", rank_, probe.joint.plane, 0.0});
@@ -326,12 +420,19 @@ class Calibrator final : public Sink {
       bool is_down = false;
     };
     std::map<std::pair<int, int>, Sum> by_host_and_plane;
+    double message_us = 0;  // the sum of what ranks say
+    int message_rank_count = 0;
     const auto& rank_hosts = network_.topology.rank_hosts;
     try {
       for (const std::string& text : all.value()) {
         for (const Json& row : Json::from_msgpack(text)) {
-          Sum& sum = by_host_and_plane[{rank_hosts.at(row.at(1)), row.at(2)}];
           const double value = row.at(3);
+          if (row.at(0) == "message") {
+            message_us += value;
+            ++message_rank_count;
+            continue;
+          }
+          Sum& sum = by_host_and_plane[{rank_hosts.at(row.at(1)), row.at(2)}];
           if (row.at(0) == "down") {
             sum.is_down = true;
           } else if (row.at(0) == "latency") {
@@ -368,6 +469,9 @@ class Calibrator final : public Sink {
         const bool is_measured = sum.bytes_per_s > 0;
         rail.curve =
             CostCurve::linear(sum.latency_us, is_measured ? sum.bytes_per_s : kNominalBytesPerS);
+        if (message_rank_count > 0 && !is_host_local(rail.kind)) {
+          rail.message_us = message_us / message_rank_count;
+        }
         rail.provenance = is_measured ? Provenance::kMeasured : Provenance::kNominal;
       }
     }
@@ -379,10 +483,13 @@ class Calibrator final : public Sink {
   const Options& options_;
   const int rank_;
   std::vector<Probe> probes_;
-  bool is_doubtful_ = false;        // the hosts' rates of a plane are far apart
-  double network_us_ = 0;           // how long network rails are measured
-  std::vector<std::byte> payload_;  // what is sent
-  std::vector<std::byte> landing_;  // where everything lands
+  std::uint64_t round_due_ = 0;       // messages that were to arrive in rounds up to now
+  std::uint64_t round_arrivals_ = 0;  // that did
+  double message_us_ = 0;             // 0: not measured
+  bool is_doubtful_ = false;          // the hosts' rates of a plane are far apart
+  double network_us_ = 0;             // how long network rails are measured
+  std::vector<std::byte> payload_;    // what is sent
+  std::vector<std::byte> landing_;    // where everything lands
   Status failure_;
 };
 
@@ -399,8 +506,9 @@ Status calibrate(Bootstrap& bootstrap, Network& network, const Options& options,
       if (rail.curve.is_empty()) {
         rail.curve = CostCurve::linear(kNominalLatencyUs, kNominalBytesPerS);
       }
-      logger->info("host {} rail {}: {:.1f} us, {:.1f} MB/s, {}", host.name, rail.name,
-                   rail.curve.latency_us(), rail.curve.bytes_per_s() / 1e6,
+      logger->info("host {} rail {}: {:.1f} us, {:.1f} MB/s, {:.1f} us a message, {}", host.name,
+                   rail.name, rail.curve.latency_us(), rail.curve.bytes_per_s() / 1e6,
+                   rail.message_us,
                    rail.provenance == Provenance::kMeasured ? "measured" : "nominal");
     }
   }

@@ -1,6 +1,7 @@
 #include "src/comm/pump.hpp"
 
 #include <poll.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <cmath>
@@ -25,7 +26,11 @@ bool Pump::run_until(Sink& sink, double deadline_us, const std::function<bool()>
     const double now = now_us();
     if (now >= deadline_us) return false;
     quiet_rounds = is_any ? 0 : quiet_rounds + 1;
-    if (quiet_rounds < kSpins) continue;
+    if (quiet_rounds < kSpins) {
+      // Ranks that share the processor have to answer.
+      if (quiet_rounds > 0) sched_yield();
+      continue;
+    }
     bool may_sleep = true;
     std::size_t prepared = 0;
     descriptors.clear();

@@ -18,13 +18,17 @@ CostCurve default_curve(RailKind kind) {
   return is_host_local(kind) ? CostCurve::linear(0.5, 6e9) : CostCurve::linear(25, 1e9);
 }
 
+double default_message_us(RailKind kind) {
+  return is_host_local(kind) ? kLocalMessageUs : kNetworkMessageUs;
+}
+
 }  // namespace
 
 RailCost::RailCost(const Rail& rail)
     : curve_(rail.curve.is_empty() ? default_curve(rail.kind) : rail.curve),
       latency_us_(std::max(curve_.latency_us(), 0.0)),
       bytes_per_s_(curve_.bytes_per_s()),
-      message_us_(is_host_local(rail.kind) ? kLocalMessageUs : kNetworkMessageUs) {
+      message_us_(rail.message_us > 0 ? rail.message_us : default_message_us(rail.kind)) {
   for (const CostCurve::Point& point : curve_.points) {
     bends_.push_back(static_cast<double>(point.bytes));
   }

@@ -137,6 +137,16 @@ INSTANTIATE_TEST_SUITE_P(
               {64 * kMiB, "two_level(direct)", {0, 1, 2}}}}),
     [](const ::testing::TestParamInfo<Case>& one) { return one.param.name; });
 
+TEST(Planner, SendsFewerMessagesWhereTheyCostMore) {
+  Topology topology = topology_of("4 hosts, rail 1gbit 10us");
+  const auto algorithm = [&](double message_us) {
+    for (Host& host : topology.hosts) host.rails.front().message_us = message_us;
+    return make_plan(topology, spec_of(topology, 8), {}).value().algorithm;
+  };
+  EXPECT_EQ(algorithm(1), "one_shot");
+  EXPECT_EQ(algorithm(20), "recursive_doubling");
+}
+
 TEST(Planner, SharesFollowTheMeasuredRates) {
   const Plan plan = plan_of("2 hosts, rails 1gbit+2.5gbit+500mbit 20us", 64 * kMiB);
   const auto of = shares(plan);

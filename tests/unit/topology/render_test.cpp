@@ -92,7 +92,7 @@ TEST(RenderJson, HoldsEveryFieldExactly) {
   Topology topology = parse_topology(R"(
 host h0 packages 1 numa 2 cores 16 copy 9.1GBps
   gpu g pci 0000:07:00.0 numa 0
-  rail rail0 tcp plane 0 device eth0 address 10.0.0.1 pci 0000:03:00.0 numa 1 curve 1:0.1us 3:0.7us measured
+  rail rail0 tcp plane 0 device eth0 address 10.0.0.1 pci 0000:03:00.0 numa 1 curve 1:0.1us 3:0.7us message 2.5us measured
   rail flat shm plane 1 curve 0:5us
   rail new verbs
 host h1
@@ -121,6 +121,8 @@ epoch 18446744073709551615
   EXPECT_EQ(rail["latency_us"], 0.1);
   EXPECT_EQ(rail["bytes_per_s"], topology.hosts[0].rails[0].curve.bytes_per_s());
   EXPECT_EQ(rail["curve"][1], (nlohmann::json{{"bytes", 3}, {"time_us", 0.7}}));
+  EXPECT_EQ(rail["message_us"], 2.5);
+  EXPECT_TRUE(host["rails"][1]["message_us"].is_null());
   EXPECT_TRUE(host["rails"][1]["bytes_per_s"].is_null());  // infinite
   EXPECT_TRUE(host["rails"][2]["latency_us"].is_null());
   EXPECT_TRUE(host["rails"][2]["plane"].is_null());

@@ -34,7 +34,7 @@ TEST(TopologyText, ReadsEveryField) {
   const Topology topology = parsed(R"(# a comment
 host h0 packages 2 numa 4 cores 64 copy 9.5GBps   # another
   gpu gpu0 pci 0000:07:00.0 numa 3
-  rail eth0 tcp plane 0 device enp3s0 address 10.0.0.1 numa 1 pci 0000:03:00.0 rate 1gbit latency 25us measured
+  rail eth0 tcp plane 0 device enp3s0 address 10.0.0.1 numa 1 pci 0000:03:00.0 rate 1gbit latency 25us message 3.5us measured
   rail shm shm plane 3 curve 0:0.3us 64KiB:12us 1048576:0.2ms
 host h1
 ranks 0 0 1
@@ -56,7 +56,8 @@ epoch 18446744073709551615
                   1,
                   "0000:03:00.0",
                   Provenance::kMeasured,
-                  CostCurve::linear(25, 125e6)};
+                  CostCurve::linear(25, 125e6),
+                  3.5};
   const Rail shm{"shm",
                  RailKind::kShm,
                  "",
@@ -65,7 +66,8 @@ epoch 18446744073709551615
                  -1,
                  "",
                  Provenance::kNominal,
-                 {{{0, 0.3}, {65536, 12}, {1048576, 200}}}};
+                 {{{0, 0.3}, {65536, 12}, {1048576, 200}}},
+                 0};
   EXPECT_EQ(host.rails, (std::vector<Rail>{eth0, shm}));
   EXPECT_EQ(topology.hosts[1], bare_host("h1"));
   EXPECT_EQ(topology.rank_hosts, (std::vector<int>{0, 0, 1}));
@@ -168,7 +170,8 @@ Topology random_topology(std::mt19937& random) {
                 below(3) - 1,
                 below(2) ? text("", 2) : "",
                 static_cast<Provenance>(below(2)),
-                {}};
+                {},
+                below(2) * real() / 1e3};
       switch (below(4)) {
         case 0:
           break;
