@@ -22,8 +22,11 @@ constexpr int kPingsInARow = 8;
 constexpr int kPingTurns = 8;  // of each rail: others may be busy in one
 constexpr std::uint64_t kPingBytes = 8;
 constexpr std::size_t kMostSlice = 256 * 1024;
-constexpr double kSkip = 0.4;      // of a stream's time is not counted
-constexpr double kPart = 0.5;      // of the rest is what counts, the best
+constexpr double kSkip = 0.4;  // of a stream's time is not counted
+constexpr double kPart = 0.5;  // of the rest is what counts, the best
+constexpr std::size_t kFewArrivals = 64;
+constexpr double kPartOfFew = 0.85;
+constexpr double kTogether = 0.3;  // of a slice's time: arrivals no further apart are one
 constexpr double kDoubtful = 1.3;  // a plane's rates further apart are measured once more,
 constexpr double kAgain = 0.2;     // for so much of the time
 // Acknowledgements may wait behind all that the other end has queued.
@@ -44,6 +47,8 @@ constexpr double kLostBytesPerS = 1000;
 std::uint64_t slice_bytes(RailKind kind) {
   return is_host_local(kind) ? kMostSlice / 4 : 32 * 1024;
 }
+
+using Arrival = std::pair<double, std::uint64_t>;  // time in us, bytes up to then
 
 // Both directions of one joint while it is measured.
 struct Probe {
@@ -67,7 +72,7 @@ struct Probe {
   bool is_end_seen = false;
   double first_us = 0;
   double last_us = 0;
-  std::vector<std::pair<double, std::uint64_t>> arrivals;  // time, bytes up to then
+  std::vector<Arrival> arrivals;
   std::uint64_t arrived_bytes = 0;
   double best_bytes_per_s = 0;  // of earlier streams
   bool expects_stream = false;
@@ -374,15 +379,32 @@ class Calibrator final : public Sink {
     }
   }
 
+  // Slices that landed together are one arrival: a stretch that begins in the middle of a lump
+  // would have bytes for which it has no time.
+  static std::vector<Arrival> lumps_of(const Probe& probe) {
+    std::vector<Arrival> lumps;
+    const double together_us = kTogether * (probe.last_us - probe.first_us) /
+                               static_cast<double>(std::max<std::size_t>(probe.arrivals.size(), 1));
+    for (const Arrival& arrival : probe.arrivals) {
+      const bool is_same = !lumps.empty() && arrival.first - lumps.back().first < together_us;
+      if (is_same) lumps.pop_back();
+      lumps.push_back(arrival);
+    }
+    return lumps;
+  }
+
   // Bytes per second that arrived in the best part of the stream: not at its beginning, where a
   // token bucket lets bytes pass, and not while TCP recovers from a loss. 0: too few to tell.
   static double arrival_rate(const Probe& probe) {
     const double from_us = probe.first_us + kSkip * (probe.last_us - probe.first_us);
-    const double part_us = kPart * (probe.last_us - from_us);
+    const std::vector<Arrival> lumps = lumps_of(probe);
+    // The best of few would be chance.
+    const double part = lumps.size() < kFewArrivals ? kPartOfFew : kPart;
+    const double part_us = part * (probe.last_us - from_us);
     double best = 0;
-    auto begin = std::find_if(probe.arrivals.begin(), probe.arrivals.end(),
-                              [&](const auto& arrival) { return arrival.first >= from_us; });
-    for (auto end = begin; end != probe.arrivals.end(); ++end) {
+    auto begin = std::find_if(lumps.begin(), lumps.end(),
+                              [&](const Arrival& arrival) { return arrival.first >= from_us; });
+    for (auto end = begin; end != lumps.end(); ++end) {
       // The shortest stretch up to here that is long enough.
       while (begin + 1 < end && end->first - (begin + 1)->first >= part_us) ++begin;
       const double length_us = end->first - begin->first;

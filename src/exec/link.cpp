@@ -17,7 +17,7 @@ constexpr double kSliceUs = 1000;    // a slice is about so much of a rail's tim
 constexpr double kWindowUs = 12000;  // bytes under way: so much of a rail's time
 constexpr std::uint64_t kLeastWindow = 64 * 1024;
 constexpr std::uint64_t kLeastToBalance = 16 * 1024;  // less stays where the plan put it
-constexpr std::uint64_t kLeastMove = 1024;
+constexpr std::uint64_t kLeastMove = 256;
 constexpr double kTolerance = 0.01;  // of the predicted time: not worth moving
 constexpr double kToleranceUs = 5;
 

@@ -85,6 +85,8 @@ class RateEstimate {
   static constexpr double kFarPeriodUs = 30000;  // the same of whole periods: others may have run
   static constexpr int kLeastPeriods = 32;       // in a row, to take a fall back
   static constexpr int kMostPeriods = 4096;
+  static constexpr double kLongPeriodUs = 3000;  // beside which an acknowledgement's way is short
+  static constexpr int kLongPeriods = 8;
   static constexpr double kGraceUs = 500;         // of a busy period, for whatever is not the rail
   static constexpr double kLeastSteadyUs = 1000;  // shorter samples may be a token bucket's burst
   static constexpr double kForgetUs = 1e6;
@@ -100,8 +102,8 @@ class RateEstimate {
   }
 
   // Busy periods of one slice each have no landings to compare. They can tell that a rail is far
-  // slower than believed, and take that back; no more, since a token bucket lets a slice pass at
-  // any speed.
+  // slower than believed, and take that back, and of a rail that takes long for a slice that it is
+  // somewhat slower; no more, since a token bucket lets a slice pass at any speed.
   void learn_from_period(double busy_us) {
     if (period_bytes_ < kLeastBytes || busy_us < 1) return;
     const auto bytes = static_cast<double>(period_bytes_);
@@ -120,7 +122,17 @@ class RateEstimate {
       periods_to_recover_ = std::min(2 * periods_to_recover_, kMostPeriods);
     } else {
       far_side_ = 0;
+      if (busy_us >= kLongPeriodUs) note_long_period(least, busy_us);
     }
+  }
+
+  // The best of several: what is late for other reasons does not count.
+  void note_long_period(double bytes_per_s, double busy_us) {
+    best_of_long_ = std::max(best_of_long_, bytes_per_s);
+    if (++long_period_count_ < kLongPeriods) return;
+    if (best_of_long_ < rate_) believe(best_of_long_, busy_us);
+    best_of_long_ = 0;
+    long_period_count_ = 0;
   }
 
   void learn(std::uint64_t bytes, double busy_us) {
@@ -173,7 +185,9 @@ class RateEstimate {
   std::uint64_t far_bytes_ = 0;
   double far_us_ = 0;
   double rate_before_fall_ = 0;  // if only whole periods have told that it fell; else 0
-  int fast_period_count_ = 0;    // in a row, since then
+  double best_of_long_ = 0;      // of the long periods since the last eight
+  int long_period_count_ = 0;
+  int fast_period_count_ = 0;  // in a row, since then
   int periods_to_recover_ = kLeastPeriods;
 };
 

@@ -12,6 +12,8 @@ namespace {
 constexpr double kDefaultCopyRate = 8e9;
 constexpr double kLocalMessageUs = 0.1;    // a few cache lines
 constexpr double kNetworkMessageUs = 2.5;  // a system call and the kernel's work under it
+// On the wire around a message: our prefix, TCP, IP and Ethernet, and an acknowledgement.
+constexpr double kNetworkMessageBytes = 200;
 constexpr double kMaxBytes = 1e15;
 
 CostCurve default_curve(RailKind kind) {
@@ -29,6 +31,7 @@ RailCost::RailCost(const Rail& rail)
       latency_us_(std::max(curve_.latency_us(), 0.0)),
       bytes_per_s_(curve_.bytes_per_s()),
       message_us_(rail.message_us > 0 ? rail.message_us : default_message_us(rail.kind)) {
+  if (!is_host_local(rail.kind)) overhead_us_ = kNetworkMessageBytes * 1e6 / bytes_per_s_;
   for (const CostCurve::Point& point : curve_.points) {
     bends_.push_back(static_cast<double>(point.bytes));
   }
@@ -36,7 +39,7 @@ RailCost::RailCost(const Rail& rail)
 
 double RailCost::occupancy_us(double bytes) const {
   // Small messages in a row are no faster than the rail: a flat start of the curve is latency.
-  return std::max(curve_.time_us(bytes) - latency_us_, bytes * 1e6 / bytes_per_s_);
+  return std::max(curve_.time_us(bytes) - latency_us_, bytes * 1e6 / bytes_per_s_) + overhead_us_;
 }
 
 double copy_rate(const Host& host) {

@@ -29,6 +29,7 @@ class RailCost final {
   double latency_us_ = 0;
   double bytes_per_s_ = 0;
   double message_us_ = 0;
+  double overhead_us_ = 0;  // of the rail, for what surrounds a message
   std::vector<double> bends_;
 };
 

@@ -224,7 +224,7 @@ class Explanation {
         case Split::Verdict::kUsed:
           return "left out: its share is too small to cut off";
         case Split::Verdict::kTooLate:
-          return "left out: others are done before its first byte";
+          return "left out: others end before its first byte";
         case Split::Verdict::kNoGain:
           return "left out: saves less than a message costs";
       }

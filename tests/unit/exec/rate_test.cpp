@@ -106,6 +106,18 @@ TEST(RateEstimate, TakesBackACollapseThatOnlySingleSlicesHaveTold) {
   EXPECT_EQ(rail.rate.bytes_per_s(), 100e6) << "no more than before, whatever a bucket lets pass";
 }
 
+TEST(RateEstimate, LearnsFromLongSingleSlicesThatARailIsSomewhatSlower) {
+  Rail rail(3.3e6);
+  for (int i = 0; i < 6; ++i) rail.run(1, 3.1e6, 1000, 16'000);
+  EXPECT_EQ(rail.rate.bytes_per_s(), 3.3e6);
+  for (int i = 0; i < 2; ++i) rail.run(1, 3.1e6, 0, 16'000);
+  EXPECT_NEAR(rail.rate.bytes_per_s(), 3.1e6, 0.03e6);
+  for (int i = 0; i < 100; ++i) rail.run(1, 3.1e6, i % 4 * 500, 16'000);
+  EXPECT_NEAR(rail.rate.bytes_per_s(), 3.1e6, 0.05e6);
+  for (int i = 0; i < 100; ++i) rail.run(1, 1e9, 100, 16'000);
+  EXPECT_NEAR(rail.rate.bytes_per_s(), 3.1e6, 0.05e6) << "a bucket lets anything pass";
+}
+
 TEST(RateEstimate, LearnsWithoutThePeersClockOnlyOfCollapses) {
   Rail rail(100e6);
   double now_us = 0;

@@ -32,8 +32,8 @@ TEST(Explain, ShowsCandidatesSharesBottleneckAndLimit) {
 
 TEST(Explain, SaysWhyARailIsLeftOut) {
   EXPECT_THAT(explained("2 hosts, rails 10gbit 10us 1gbit 500us", 64 << 10),
-              HasSubstr("left out: others are done before its first byte"));
-  EXPECT_THAT(explained("2 hosts, rails 1gbit+25mbit 20us", 8),
+              HasSubstr("left out: others end before its first byte"));
+  EXPECT_THAT(explained("2 hosts, rails 1gbit+900mbit 20us", 1024),
               HasSubstr("left out: saves less than a message costs"));
 }
 

@@ -45,7 +45,7 @@ struct Break {
 class BrokenPlan : public ::testing::TestWithParam<Break> {};
 
 TEST_P(BrokenPlan, IsRefused) {
-  Plan plan = made(3, 1000);
+  Plan plan = made(3, 100000);
   ASSERT_EQ(plan.schedules[0].steps[0].op, StepOp::kPut);
   GetParam().apply(plan);
   const Status status = check_shape(plan);
@@ -69,7 +69,7 @@ INSTANTIATE_TEST_SUITE_P(
         Break{"PeerIsSelf", [](Plan& p) { first(p, StepOp::kPut).peer = 0; }, "peer 0"},
         Break{"PeerOutOfRange", [](Plan& p) { first(p, StepOp::kPut).peer = 3; }, "peer 3"},
         Break{"RailOutOfRange", [](Plan& p) { first(p, StepOp::kPut).rail = 2; }, "rail 2"},
-        Break{"SourceOutside", [](Plan& p) { first(p, StepOp::kPut).source.offset_bytes = 3996; },
+        Break{"SourceOutside", [](Plan& p) { first(p, StepOp::kPut).source.offset_bytes = 399996; },
               "source ends outside"},
         Break{"OffsetWraps",
               [](Plan& p) { first(p, StepOp::kPut).source.offset_bytes = ~std::uint64_t{3}; },
