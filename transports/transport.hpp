@@ -98,6 +98,8 @@ struct Acknowledgement {
   // acknowledged together may all have the time of the last one. The acknowledgement itself may
   // come late, behind what the peer sends: rates are learned from this time.
   double landed_us = -1;
+  // What had arrived behind it by then, of slices that had not landed yet; 0 if not known.
+  std::uint64_t ahead_bytes = 0;
 };
 
 // What a transport tells the engine; called only from within progress() of that transport.

@@ -62,7 +62,8 @@ struct Probe {
   double best_rtt_us = 1e18;
   std::uint64_t flight_bytes = 0;
   std::uint64_t acknowledged_bytes = 0;
-  std::uint64_t next_cookie = 0;
+  std::vector<Arrival> arrivals;  // at the peer, by its clock
+  double best_bytes_per_s = 0;    // of earlier streams
   double start_us = 0;
   double stream_us = 0;
   bool is_end_sent = false;
@@ -70,11 +71,6 @@ struct Probe {
   bool is_down = false;  // lost while it was measured: the others go on
   // receiving
   bool is_end_seen = false;
-  double first_us = 0;
-  double last_us = 0;
-  std::vector<Arrival> arrivals;
-  std::uint64_t arrived_bytes = 0;
-  double best_bytes_per_s = 0;  // of earlier streams
   bool expects_stream = false;
 };
 
@@ -145,12 +141,6 @@ class Calibrator final : public Sink {
         probe->best_rtt_us = std::min(probe->best_rtt_us, now - probe->ping_start_us);
         ++probe->pongs;
         break;
-      case kStream:
-        if (probe->arrived_bytes == 0) probe->first_us = now;
-        probe->arrived_bytes += header.bytes;
-        probe->last_us = now;
-        probe->arrivals.emplace_back(now, probe->arrived_bytes);
-        break;
       case kRound:
         ++round_arrivals_;
         break;
@@ -170,6 +160,9 @@ class Calibrator final : public Sink {
     const std::uint64_t bytes = cookie & ~kStartUpCookie;
     probe->flight_bytes -= bytes;
     probe->acknowledged_bytes += bytes;
+    if (bytes == 0) return;
+    probe->arrivals.emplace_back(done.landed_us >= 0 ? done.landed_us : now_us(),
+                                 probe->acknowledged_bytes + done.ahead_bytes);
   }
   void on_control(Endpoint&, std::span<const std::byte>) override {}
 
@@ -178,7 +171,7 @@ class Calibrator final : public Sink {
     probe.best_bytes_per_s = std::max(probe.best_bytes_per_s, arrival_rate(probe));
     probe.stream_us = std::min(probe.stream_us, stream_us);
     probe.is_end_sent = probe.is_end_seen = probe.is_down;
-    probe.acknowledged_bytes = probe.arrived_bytes = 0;
+    probe.acknowledged_bytes = 0;
     probe.arrivals.clear();
   }
 
@@ -381,11 +374,12 @@ class Calibrator final : public Sink {
 
   // Slices that landed together are one arrival: a stretch that begins in the middle of a lump
   // would have bytes for which it has no time.
-  static std::vector<Arrival> lumps_of(const Probe& probe) {
+  static std::vector<Arrival> lumps_of(const std::vector<Arrival>& arrivals) {
     std::vector<Arrival> lumps;
-    const double together_us = kTogether * (probe.last_us - probe.first_us) /
-                               static_cast<double>(std::max<std::size_t>(probe.arrivals.size(), 1));
-    for (const Arrival& arrival : probe.arrivals) {
+    if (arrivals.empty()) return lumps;
+    const double together_us = kTogether * (arrivals.back().first - arrivals.front().first) /
+                               static_cast<double>(arrivals.size());
+    for (const Arrival& arrival : arrivals) {
       const bool is_same = !lumps.empty() && arrival.first - lumps.back().first < together_us;
       if (is_same) lumps.pop_back();
       lumps.push_back(arrival);
@@ -396,14 +390,16 @@ class Calibrator final : public Sink {
   // Bytes per second that arrived in the best part of the stream: not at its beginning, where a
   // token bucket lets bytes pass, and not while TCP recovers from a loss. 0: too few to tell.
   static double arrival_rate(const Probe& probe) {
-    const double from_us = probe.first_us + kSkip * (probe.last_us - probe.first_us);
-    const std::vector<Arrival> lumps = lumps_of(probe);
+    const std::vector<Arrival> lumps = lumps_of(probe.arrivals);
+    if (lumps.size() < 2) return 0;
+    const double last_us = lumps.back().first;
+    const double from_us = lumps.front().first + kSkip * (last_us - lumps.front().first);
+    auto begin = std::find_if(lumps.begin(), lumps.end() - 2,
+                              [&](const Arrival& arrival) { return arrival.first >= from_us; });
     // The best of few would be chance.
     const double part = lumps.size() < kFewArrivals ? kPartOfFew : kPart;
-    const double part_us = part * (probe.last_us - from_us);
+    const double part_us = part * (last_us - begin->first);
     double best = 0;
-    auto begin = std::find_if(lumps.begin(), lumps.end(),
-                              [&](const Arrival& arrival) { return arrival.first >= from_us; });
     for (auto end = begin; end != lumps.end(); ++end) {
       // The shortest stretch up to here that is long enough.
       while (begin + 1 < end && end->first - (begin + 1)->first >= part_us) ++begin;
@@ -426,8 +422,8 @@ class Calibrator final : public Sink {
       if (probe.is_sender && probe.pongs > 0) {
         mine.push_back({"latency", rank_, probe.joint.plane, probe.best_rtt_us / 2});
       }
-      if (probe.expects_stream) {
-        mine.push_back({"rate", probe.joint.peer, probe.joint.plane,
+      if (probe.is_sender) {
+        mine.push_back({"rate", rank_, probe.joint.plane,
                         std::max(arrival_rate(probe), probe.best_bytes_per_s)});
       }
     }

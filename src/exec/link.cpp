@@ -183,6 +183,7 @@ void Link::on_acknowledged(Endpoint& endpoint, const Acknowledgement& done) {
     const bool is_time_known = done.landed_us >= 0 || flight.is_buffered;
     rail.rate.on_acknowledged({.bytes = flight.bytes,
                                .landed_us = is_time_known ? done.landed_us : now_us(),
+                               .ahead_bytes = done.ahead_bytes,
                                .is_after_gap = flight.is_after_gap,
                                .is_tainted = done.was_stalled || flight.is_buffered});
     rail.has_news = has_news_ = true;

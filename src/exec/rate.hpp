@@ -1,6 +1,6 @@
 // RateEstimate: what a rail to one peer delivers, learned from acknowledgements.
 //
-// A sample is bytes landed over the time from one landing to a later one, by the peer's clock: how
+// A sample is what arrived over the time from one landing to a later one, by the peer's clock: how
 // late the acknowledgement comes says nothing about the rail, nor does the latency of a slice or
 // what a token bucket lets pass after a pause. One sample moves the estimate only a little, up and
 // down alike; a rail that stays far off is believed at once.
@@ -38,10 +38,11 @@ class RateEstimate {
   }
   struct Landed {
     std::uint64_t bytes = 0;
-    double landed_us = -1;      // by the peer's clock or, if it does not say, when that was heard
-    bool is_after_gap = false;  // the rail may have been idle before
-    bool is_tainted = false;    // its time is not the rail's: the peer was not ready, or
-                                // acknowledged when it suited it
+    double landed_us = -1;  // by the peer's clock or, if it does not say, when that was heard
+    std::uint64_t ahead_bytes = 0;  // that had arrived behind it by then
+    bool is_after_gap = false;      // the rail may have been idle before
+    bool is_tainted = false;        // its time is not the rail's: the peer was not ready, or
+                                    // acknowledged when it suited it
   };
   // A slice was acknowledged. Slices come in batches: all of a batch go here before settle().
   void on_acknowledged(const Landed& slice) {
@@ -51,11 +52,13 @@ class RateEstimate {
     if (slice.is_tainted || slice.is_after_gap || mark_us_ < 0) {
       close_window();
       mark_us_ = slice.is_tainted ? kNoMark : slice.landed_us;
+      mark_ahead_bytes_ = ahead_bytes_ = slice.ahead_bytes;
       last_us_ = mark_us_;
       is_continued_ = false;
     } else if (slice.landed_us > mark_us_ || is_continued_) {
       window_bytes_ += slice.bytes;
       last_us_ = std::max(last_us_, slice.landed_us);
+      ahead_bytes_ = slice.ahead_bytes;
     }
   }
   // After a batch. `is_idle`: nothing is outstanding any more.
@@ -63,6 +66,7 @@ class RateEstimate {
     if (mark_us_ >= 0 && (is_idle || last_us_ - mark_us_ >= kWindowUs)) {
       close_window();
       mark_us_ = last_us_;
+      mark_ahead_bytes_ = ahead_bytes_;
       is_continued_ = true;
     }
     if (is_idle && !has_sample_ && !is_period_tainted_) {
@@ -94,9 +98,11 @@ class RateEstimate {
 
   void close_window() {
     const double window_us = last_us_ - mark_us_;
-    if (mark_us_ >= 0 && window_bytes_ >= kLeastBytes && window_us >= kLeastWindowUs) {
+    const std::uint64_t arrived = window_bytes_ + ahead_bytes_;
+    if (mark_us_ >= 0 && arrived >= mark_ahead_bytes_ + kLeastBytes &&
+        window_us >= kLeastWindowUs) {
       has_sample_ = true;
-      learn(window_bytes_, window_us);
+      learn(arrived - mark_ahead_bytes_, window_us);
     }
     window_bytes_ = 0;
   }
@@ -180,7 +186,9 @@ class RateEstimate {
   double mark_us_ = kNoMark;   // the landing from which the window runs, by the peer's clock
   double last_us_ = kNoMark;   // the latest landing in it
   bool is_continued_ = false;  // slices that landed at the mark count: a window ended between them
-  std::uint64_t window_bytes_ = 0;
+  std::uint64_t window_bytes_ = 0;      // that landed in it
+  std::uint64_t mark_ahead_bytes_ = 0;  // that had arrived at its beginning without having landed
+  std::uint64_t ahead_bytes_ = 0;       // the same at its end
   int far_side_ = 0;  // of samples in a row that were far off: -1 below, 1 above the estimate
   std::uint64_t far_bytes_ = 0;
   double far_us_ = 0;

@@ -114,7 +114,9 @@ void RecordingSink::on_acknowledged(Endpoint& to, const Acknowledgement& done) {
   record({.kind = Kind::kAcknowledged,
           .peer = to.peer(),
           .cookie = done.cookie,
-          .was_stalled = done.was_stalled});
+          .was_stalled = done.was_stalled,
+          .landed_us = done.landed_us,
+          .ahead_bytes = done.ahead_bytes});
 }
 
 void RecordingSink::on_control(Endpoint& from, std::span<const std::byte> message) {

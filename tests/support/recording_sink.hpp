@@ -17,11 +17,13 @@ class RecordingSink final : public Sink {
   struct Event {
     Kind kind = Kind::kUp;
     int peer = -1;
-    SliceHeader header{};      // kArrived: the slice has landed, been streamed or discarded
-    Landing::How how{};        // kArrived: what was answered
-    std::uint64_t cookie = 0;  // kAcknowledged
-    bool was_stalled = false;  // kAcknowledged
-    std::string text{};        // kControl: the message; kDown: why
+    SliceHeader header{};           // kArrived: the slice has landed, been streamed or discarded
+    Landing::How how{};             // kArrived: what was answered
+    std::uint64_t cookie = 0;       // kAcknowledged
+    bool was_stalled = false;       // kAcknowledged
+    double landed_us = -1;          // kAcknowledged
+    std::uint64_t ahead_bytes = 0;  // kAcknowledged
+    std::string text{};             // kControl: the message; kDown: why
   };
   using Decide = std::function<Landing(Endpoint& from, const SliceHeader& header)>;
 

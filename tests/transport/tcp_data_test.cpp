@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tests/transport/tcp_support.hpp"
+#include "transports/tcp/wire.hpp"
 
 namespace polyrail::tcp_test {
 namespace {
@@ -119,6 +120,27 @@ TEST_P(TcpData, HoldsBackWhatStandsBehindAStalledSlice) {
   EXPECT_TRUE(was_stalled[1]);
   EXPECT_TRUE(was_stalled[2]);
   EXPECT_FALSE(was_stalled[3]);
+}
+
+TEST_P(TcpData, TellsWhatHadArrivedBehindASliceThatLanded) {
+  bool is_entered = false;
+  ranks[0].sink.decide = [&](Endpoint& from, const SliceHeader& header) {
+    if (header.operation == 1 && !is_entered) return Landing{Landing::How::kLater, nullptr};
+    return landings(from, header);
+  };
+  const auto source = pattern(40000, 3);
+  put(1, slice(0, 30000, 0), source, 0);
+  put(1, slice(1, 40000, 1), source, 1);
+  progress_until_acknowledged(1, 1);
+  is_entered = true;
+  progress_until_acknowledged(1, 2);
+  const auto events = ranks[1].sink.events(Kind::kAcknowledged);
+  ASSERT_EQ(events.size(), 2U);
+  for (const auto& event : events) EXPECT_GE(event.landed_us, 0);
+  EXPECT_LE(events[0].landed_us, events[1].landed_us);
+  // All was written to the socket before anybody read. Who has several sockets does not tell.
+  EXPECT_EQ(events[0].ahead_bytes, GetParam() == 1 ? 40000U + tcp::kSliceHeadBytes : 0U);
+  EXPECT_EQ(events[1].ahead_bytes, 0U);
 }
 
 TEST_P(TcpData, AcknowledgesDiscardedSlicesWithoutWritingThem) {

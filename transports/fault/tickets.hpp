@@ -39,6 +39,7 @@ class Tickets {
     if (!std::exchange(ticket.has_answer, true)) {
       ticket.done.was_stalled = of_copy.was_stalled;
       ticket.done.landed_us = of_copy.landed_us;
+      ticket.done.ahead_bytes = of_copy.ahead_bytes;
     }
     if (--ticket.copies_left > 0) return std::nullopt;
     const Acknowledgement done = ticket.done;

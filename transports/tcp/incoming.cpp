@@ -1,9 +1,12 @@
 #include "transports/tcp/incoming.hpp"
 
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include <linux/sockios.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -190,8 +193,16 @@ void IncomingFrames::finish_slice(Sink& sink) {
   state_ = State::kHead;
   --order_.landing_count;
   // Before the sink hears of it: what it sends in answer carries the acknowledgement.
-  outgoing_.note_taken(header_.bytes, was_stalled_);
+  outgoing_.note_taken(header_.bytes, was_stalled_, ahead_bytes());
   if (!is_discarded_) sink.on_landed(endpoint_, header_);
+}
+
+std::uint32_t IncomingFrames::ahead_bytes() const {
+  // On several sockets nobody could tell what they have together.
+  if (header_.bytes <= kBufferedBytes || order_.socket_count != 1) return 0;
+  int waiting_bytes = 0;
+  if (is_readable_ && ioctl(fd_, SIOCINQ, &waiting_bytes) != 0) waiting_bytes = 0;
+  return static_cast<std::uint32_t>(staged_bytes()) + static_cast<std::uint32_t>(waiting_bytes);
 }
 
 void IncomingFrames::discard(std::uint32_t operation) {
@@ -234,8 +245,8 @@ bool IncomingFrames::fetch() {
 bool IncomingFrames::fetched(ssize_t got, std::size_t asked) {
   if (got > 0) {
     // Fewer bytes than asked for: the socket is empty, the next bytes make a new event.
-    if (static_cast<std::size_t>(got) < asked && !has_ended_) {
-      is_readable_ = false;
+    is_readable_ = static_cast<std::size_t>(got) == asked || has_ended_;
+    if (!is_readable_) {
       was_just_emptied_ = state_ == State::kPayload;
     }
     return true;

@@ -64,6 +64,8 @@ class IncomingFrames {
   bool offer_slice(Sink& sink);
   void take_staged_payload();
   void finish_slice(Sink& sink);
+  // What has arrived behind the slice that is complete now, if that is large.
+  std::uint32_t ahead_bytes() const;
   // One system call; false if there is nothing more for now.
   bool fetch();
   bool fetched(ssize_t got, std::size_t asked);

@@ -77,13 +77,14 @@ void OutgoingFrames::commit(Frame frame_, const FramePrefix& prefix) {
   if (!is_blocked_) write();
 }
 
-void OutgoingFrames::note_taken(std::uint32_t bytes, bool was_stalled) {
+void OutgoingFrames::note_taken(std::uint32_t bytes, bool was_stalled, std::uint32_t ahead_bytes) {
   ++taken_count_;
   lazy_bytes_ += bytes;
   if (bytes > kBufferedBytes) {
     const auto now = std::chrono::steady_clock::now().time_since_epoch();
     taken_us_ = static_cast<std::uint32_t>(
         std::chrono::duration_cast<std::chrono::microseconds>(now).count());
+    arrived_ahead_bytes_ = ahead_bytes;
   }
   is_stall_due_ |= was_stalled;
   // Nobody waits for the acknowledgement of a slice that was copied, so the next frame carries it.
@@ -212,6 +213,7 @@ void OutgoingFrames::stamp_prefix(std::byte* head, std::size_t checked_bytes) {
   std::memcpy(&prefix, head, sizeof(prefix));
   prefix.taken_count = announced_count_ = taken_count_;
   prefix.taken_us = taken_us_;
+  prefix.ahead_bytes = arrived_ahead_bytes_;
   prefix.flags = is_stall_due_ ? kStalledFlag : 0;
   is_stall_due_ = is_ack_due_ = false;
   lazy_bytes_ = 0;
@@ -234,6 +236,7 @@ bool OutgoingFrames::accept_acknowledgement(const FramePrefix& prefix) {
   if (fresh > written_count_ - acknowledged_to_) return false;
   acknowledged_to_ += fresh;
   landed_us_ += static_cast<std::int32_t>(prefix.taken_us - static_cast<std::uint32_t>(landed_us_));
+  ahead_bytes_ = prefix.ahead_bytes;
   if ((prefix.flags & kStalledFlag) != 0) stalled_to_ = posted_count_;
   return true;
 }
@@ -243,7 +246,8 @@ std::optional<Acknowledgement> OutgoingFrames::next_acknowledged() {
   // Written controls are released at once, so the oldest frame is a slice.
   const Acknowledgement result{.cookie = frame(done_).cookie,
                                .was_stalled = acknowledged_count_ < stalled_to_,
-                               .landed_us = static_cast<double>(landed_us_)};
+                               .landed_us = static_cast<double>(landed_us_),
+                               .ahead_bytes = ahead_bytes_};
   release_oldest();
   ++acknowledged_count_;
   release_written_controls();

@@ -35,7 +35,7 @@ class OutgoingFrames {
   Posted send_control(std::span<const std::byte> message, std::uint32_t sequence);
 
   // The receiving half has taken in a slice; the next frame says so.
-  void note_taken(std::uint32_t bytes, bool was_stalled);
+  void note_taken(std::uint32_t bytes, bool was_stalled, std::uint32_t ahead_bytes);
   // Acknowledges by a frame of its own what cannot wait for one that goes that way anyhow.
   void settle_acknowledgements();
   // The same for all that has been taken in, before a pause.
@@ -115,10 +115,12 @@ class OutgoingFrames {
   std::uint64_t acknowledged_to_ = 0;               // known to be taken in by the peer
   std::uint64_t stalled_to_ = 0;                    // slices below this were posted behind a stall
   std::int64_t landed_us_ = std::int64_t{1} << 32;  // the peer's clock, beyond its 32 bits
+  std::uint32_t ahead_bytes_ = 0;                   // at the peer then
 
   // Slices of the peer.
   std::uint32_t taken_count_ = 0;
   std::uint32_t taken_us_ = 0;
+  std::uint32_t arrived_ahead_bytes_ = 0;
   std::uint32_t announced_count_ = 0;
   std::uint32_t lazy_bytes_ = 0;  // taken in since the last announcement
   bool is_ack_due_ = false;

@@ -28,7 +28,7 @@ struct FramePrefix {
   std::uint32_t taken_count = 0;  // slices taken in from this socket, modulo 2^32
   std::uint32_t bytes = 0;        // of the payload or the message
   std::uint32_t taken_us = 0;     // when the last large one of these was, modulo 2^32
-  std::uint32_t reserved = 0;
+  std::uint32_t ahead_bytes = 0;  // that had arrived on this socket behind that one by then
 };
 static_assert(sizeof(FramePrefix) == 24);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace polyrail {
 namespace {
 
@@ -45,6 +47,31 @@ TEST(RateEstimate, LumpsCancelOut) {
     rail.rate.settle(landed_us, false);
     EXPECT_NEAR(rail.rate.bytes_per_s(), 100e6, 10e6);
   }
+}
+
+TEST(RateEstimate, CountsWhatHadArrivedWithoutHavingLanded) {
+  // Bytes come in lumps somewhat shorter than slices. Each busy period begins on a boundary.
+  constexpr double kBytesPerUs = 62;
+  constexpr std::uint64_t kLump = 64'000;
+  constexpr std::uint64_t kLong = 73'000;
+  constexpr std::uint64_t kSlices = 4;
+  RateEstimate rate;
+  rate.reset(30, kBytesPerUs * 1e6);
+  double begin_us = 0;
+  for (int period = 0; period < 200; ++period) {
+    rate.on_busy(begin_us);
+    double now_us = 0;
+    for (std::uint64_t i = 1; i <= kSlices; ++i) {
+      const std::uint64_t arrived =
+          std::min((i * kLong + kLump - 1) / kLump * kLump, kSlices * kLong);
+      now_us = begin_us + static_cast<double>(arrived) / kBytesPerUs;
+      rate.on_acknowledged(
+          {.bytes = kLong, .landed_us = now_us, .ahead_bytes = arrived - i * kLong});
+      rate.settle(now_us, i == kSlices);
+    }
+    begin_us = now_us + 100;
+  }
+  EXPECT_NEAR(rate.bytes_per_s() * 1e-6, kBytesPerUs, 0.5);
 }
 
 TEST(RateEstimate, LeavesOutTimesWithoutTraffic) {
