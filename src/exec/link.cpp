@@ -13,8 +13,12 @@ namespace {
 
 constexpr std::uint64_t kAlign = 64;  // slices start at multiples of this in a put
 constexpr std::uint64_t kLeastSlice = 16 * 1024;
-constexpr double kSliceUs = 1000;    // a slice is about so much of a rail's time
-constexpr double kWindowUs = 12000;  // bytes under way: so much of a rail's time
+constexpr double kSliceUs = 1000;  // a slice is about so much of a rail's time
+// Bytes under way: so much of a rail's time, of a slow one more, since its acknowledgements wait
+// behind what systems take at once of any rail.
+constexpr double kWindowUs = 12000;
+constexpr double kSlowWindowUs = 24000;
+constexpr double kSlowWindowBytes = 384 * 1024;
 constexpr std::uint64_t kLeastWindow = 64 * 1024;
 constexpr std::uint64_t kLeastToBalance = 16 * 1024;  // less stays where the plan put it
 constexpr std::uint64_t kLeastMove = 256;
@@ -88,7 +92,9 @@ std::uint64_t Link::slice_bytes(const RailQueue& rail) const {
 }
 
 std::uint64_t Link::window_bytes(const RailQueue& rail) const {
-  return std::max(round_down(rail.rate.recent_best_bytes_per_us() * kWindowUs), kLeastWindow);
+  const double bytes_per_us = rail.rate.recent_best_bytes_per_us();
+  const double slow = std::min(bytes_per_us * kSlowWindowUs, kSlowWindowBytes);
+  return std::max(round_down(std::max(bytes_per_us * kWindowUs, slow)), kLeastWindow);
 }
 
 void Link::settle(double now_us) {
@@ -103,7 +109,7 @@ void Link::settle(double now_us) {
 void Link::pump(double now_us) {
   if (has_news_) settle(now_us);
   if (!has_work()) return;
-  if (wants_rebalance_ && is_rebalancing_ && planes_.size() > 1) rebalance();
+  if (wants_rebalance_ && is_rebalancing_ && planes_.size() > 1) rebalance(now_us);
   wants_rebalance_ = false;
   for (int plane : planes_) {
     RailQueue& rail = rails_[plane];
@@ -196,7 +202,7 @@ void Link::on_acknowledged(Endpoint& endpoint, const Acknowledgement& done) {
 
 // Water-filling: the level t at which the rails could move all queued bytes by time t, each rail r
 // being free to take (t - latency_r) * rate_r less what it has under way.
-void Link::rebalance() {
+void Link::rebalance(double now_us) {
   double total = 0;
   for (int plane : planes_) {
     const RailQueue& rail = rails_[plane];
@@ -204,9 +210,9 @@ void Link::rebalance() {
   }
   if (total < static_cast<double>(kLeastToBalance)) return;
 
-  const auto start_us = [](const RailQueue& rail) {
+  const auto start_us = [now_us](const RailQueue& rail) {
     return rail.rate.latency_us() +
-           static_cast<double>(rail.flight_bytes) / rail.rate.bytes_per_us();
+           rail.rate.unlanded_bytes(rail.flight_bytes, now_us) / rail.rate.bytes_per_us();
   };
   // Start with all rails and leave out those whose floor lies above the level, which lowers it.
   double level_us = 1e300;

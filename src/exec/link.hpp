@@ -118,7 +118,7 @@ class Link {
   void push(RailQueue& rail, const Piece& piece);
   bool pump_rail(RailQueue& rail, double now_us);
   void settle(double now_us);
-  void rebalance();
+  void rebalance(double now_us);
   // How many bytes it moved: at least so many, if there are; the last piece is cut at a multiple
   // of kAlign or not at all.
   std::uint64_t move_bytes(RailQueue& from, RailQueue& to, std::uint64_t bytes);

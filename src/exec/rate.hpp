@@ -29,9 +29,19 @@ class RateEstimate {
   // would feed back: late acknowledgements lower it, less under way lowers it further.
   double recent_best_bytes_per_us() const { return std::max(recent_best_, rate_) * 1e-6; }
 
+  // How many of the bytes under way have still to land, as far as can be told: acknowledgements of
+  // the others are on their way, behind what the peer sends.
+  double unlanded_bytes(std::uint64_t under_way_bytes, double now_us) const {
+    const double since_us = now_us - std::max(period_start_us_ + latency_us_, news_us_);
+    const double landed_us = std::clamp(since_us, 0.0, news_delay_us_);
+    return std::max(
+        0.0, static_cast<double>(under_way_bytes) - news_ahead_bytes_ - landed_us * bytes_per_us());
+  }
+
   // The rail had nothing outstanding and now has.
   void on_busy(double now_us) {
     period_start_us_ = now_us;
+    news_ahead_bytes_ = 0;
     period_bytes_ = 0;
     is_period_tainted_ = has_sample_ = false;
     mark_us_ = kNoMark;
@@ -49,6 +59,8 @@ class RateEstimate {
     period_bytes_ += slice.bytes;
     is_period_tainted_ = is_period_tainted_ || slice.is_tainted;
     if (slice.landed_us < 0) return;
+    newest_us_ = slice.landed_us;
+    news_ahead_bytes_ = static_cast<double>(slice.ahead_bytes);
     if (slice.is_tainted || slice.is_after_gap || mark_us_ < 0) {
       close_window();
       mark_us_ = slice.is_tainted ? kNoMark : slice.landed_us;
@@ -63,6 +75,7 @@ class RateEstimate {
   }
   // After a batch. `is_idle`: nothing is outstanding any more.
   void settle(double now_us, bool is_idle) {
+    note_delay(now_us);
     if (mark_us_ >= 0 && (is_idle || last_us_ - mark_us_ >= kWindowUs)) {
       close_window();
       mark_us_ = last_us_;
@@ -75,6 +88,9 @@ class RateEstimate {
   }
 
  private:
+  static constexpr double kDrift = 1e-4;  // of two clocks
+  static constexpr double kDelayMargin = 1.5;
+  static constexpr double kDelayFade = 0.98;  // per news
   static constexpr double kWindowUs = 8000;
   static constexpr double kLeastWindowUs = 200;
   static constexpr std::uint64_t kLeastBytes = 8 * 1024;
@@ -95,6 +111,17 @@ class RateEstimate {
   static constexpr double kLeastSteadyUs = 1000;  // shorter samples may be a token bucket's burst
   static constexpr double kForgetUs = 1e6;
   static constexpr double kNoMark = -1;
+
+  // How late news of landings come, against the quickest.
+  void note_delay(double now_us) {
+    if (newest_us_ < 0) return;
+    const double lead_us = now_us - newest_us_;
+    lead_us_ = std::min(lead_us, lead_us_ + kDrift * (now_us - heard_us_));
+    heard_us_ = now_us;
+    news_us_ = newest_us_ + lead_us_;
+    news_delay_us_ = std::max(kDelayMargin * (lead_us - lead_us_), news_delay_us_ * kDelayFade);
+    newest_us_ = kNoMark;
+  }
 
   void close_window() {
     const double window_us = last_us_ - mark_us_;
@@ -182,10 +209,16 @@ class RateEstimate {
   double period_start_us_ = 0;
   std::uint64_t period_bytes_ = 0;
   bool is_period_tainted_ = false;
-  bool has_sample_ = false;    // in this period
-  double mark_us_ = kNoMark;   // the landing from which the window runs, by the peer's clock
-  double last_us_ = kNoMark;   // the latest landing in it
-  bool is_continued_ = false;  // slices that landed at the mark count: a window ended between them
+  bool has_sample_ = false;     // in this period
+  double mark_us_ = kNoMark;    // the landing from which the window runs, by the peer's clock
+  double last_us_ = kNoMark;    // the latest landing in it
+  bool is_continued_ = false;   // slices that landed at the mark count: a window ended between them
+  double newest_us_ = kNoMark;  // landing heard of since the last settle(), by the peer's clock
+  double lead_us_ = 1e300;      // of our clock before the peer's, latency included
+  double heard_us_ = 0;
+  double news_us_ = 0;                  // the latest landing heard of, by our clock,
+  double news_ahead_bytes_ = 0;         // and what had arrived behind it
+  double news_delay_us_ = 0;            // at most, until a landing is heard of
   std::uint64_t window_bytes_ = 0;      // that landed in it
   std::uint64_t mark_ahead_bytes_ = 0;  // that had arrived at its beginning without having landed
   std::uint64_t ahead_bytes_ = 0;       // the same at its end

@@ -3,9 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <deque>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <queue>
 #include <vector>
 
 #include "src/exec/intervals.hpp"
@@ -65,10 +68,23 @@ struct Bench {
     value.put = number;
     return value;
   }
-  // Each rail delivers at its rate; acknowledgements in time order. Returns the end, us.
-  double run(const std::vector<double>& rates) {
-    std::vector<double> free_at(rails.size(), 0);
-    double now = 0;
+  // Each rail delivers at its rate. Returns the end, us. `heard_at_us`: from the rail and when a
+  // slice landed.
+  double run(
+      const std::vector<double>& rates, double now = 0,
+      const std::function<double(std::size_t, double)>& heard_at_us = [](std::size_t, double at) {
+        return at;
+      }) {
+    struct Heard {
+      double at_us;
+      std::size_t rail;
+      Acknowledgement done;
+      bool operator>(const Heard& other) const {
+        return std::pair(at_us, done.landed_us) > std::pair(other.at_us, other.done.landed_us);
+      }
+    };
+    std::priority_queue<Heard, std::vector<Heard>, std::greater<>> heard;
+    std::vector<double> free_at(rails.size(), now);
     link.pump(now);
     for (;;) {
       std::size_t next = rails.size();
@@ -81,14 +97,20 @@ struct Bench {
           next = i;
         }
       }
-      if (next == rails.size()) return now;
+      if (next == rails.size() && heard.empty()) return now;
+      if (next == rails.size() || (!heard.empty() && heard.top().at_us <= soonest)) {
+        now = std::max(now, heard.top().at_us);
+        link.on_acknowledged(*rails[heard.top().rail], heard.top().done);
+        heard.pop();
+        link.pump(now);
+        continue;
+      }
       now = std::max(now, soonest);
       free_at[next] = now;
       const auto slice = rails[next]->slices.front();
       rails[next]->slices.pop_front();
       landed[slice.header.signal].push_back(slice.header);
-      link.on_acknowledged(*rails[next], {.cookie = slice.cookie, .landed_us = now});
-      link.pump(now);
+      heard.push({heard_at_us(next, now), next, {.cookie = slice.cookie, .landed_us = now}});
     }
   }
   void expect_whole(std::uint32_t put_number, std::uint64_t bytes) {
@@ -200,6 +222,30 @@ TEST(Link, TakesOverFromARailThatFallsToATenth) {
   const double ideal = (16 << 20) / (137.5);
   EXPECT_LT(end, ideal * 1.3 + 50e3);
   EXPECT_NEAR(bench.link.rail_state(1).bytes_per_s, 12.5e6, 4e6);
+}
+
+// Acknowledgements wait behind what the peer sends, at most until it has sent all.
+TEST(Link, LeavesAFittingSplitAloneHoweverLateAcknowledgementsCome) {
+  const std::vector<double> rates = {100e6, 50e6};
+  const std::vector<double> periods_us = {1000, 6000};
+  Bench bench(rates);
+  double now = 0;
+  for (std::uint32_t call = 0; call < 10; ++call) {
+    const std::uint64_t before = bench.rails[1]->sent_bytes;
+    bench.link.post(bench.put(2 * call, 1'400'000), 0);
+    bench.link.post(bench.put(2 * call + 1, 700'000), 1);
+    const double begin = now;
+    now = bench.run(rates, begin, [&](std::size_t rail, double landed_us) {
+      const double periods = std::ceil((landed_us - begin) / periods_us[rail]);
+      return std::max(landed_us, begin + std::min(periods * periods_us[rail], 13500.0));
+    });
+    // The first call has to find out how late they come.
+    if (call > 0) {
+      EXPECT_NEAR(static_cast<double>(bench.rails[1]->sent_bytes - before), 700e3, 10e3);
+      EXPECT_NEAR(now - begin, 14000, 200);
+    }
+    now += 100;
+  }
 }
 
 TEST(Link, BelievesARiseOnlySlowly) {
