@@ -4,7 +4,7 @@
 //   host h[0-1] packages 1 numa 2 cores 16 copy 9GBps
 //     gpu gpu[0-3] pci 0000:[10-13]:00.0 numa 0
 //     rail eth0 tcp plane 0 device eth0 address 10.0.0.{1-2} rate 1gbit latency 25us measured
-//     rail shm shm plane 1 curve 0:0.3us 64KiB:12us 1MiB:150us
+//     rail shm shm plane 1 curve 0:0.3us 64KiB:12us 1MiB:150us message 0.1us
 //   ranks 0*4 1*4          # the host of each rank; or "ranks each 4"
 //   epoch 7
 //

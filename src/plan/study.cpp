@@ -12,6 +12,10 @@ namespace {
 // for its simplicity, and more chunks this much to replace fewer of the same algorithm.
 constexpr double kOtherAlgorithm = 0.98;
 constexpr double kMoreChunks = 0.995;
+// Of few bytes the processors' work is most of the time, and what other ranks do to it is not
+// predicted: the fewest steps of those that are about as good.
+constexpr std::uint64_t kFewBytes = 8 * 1024;
+constexpr double kAboutAsGood = 0.88;
 // Planning must not take long: candidates of very many steps are not tried, and of those with many
 // only the ones whose rough estimate is near the best.
 constexpr double kMostSteps = 300000;
@@ -160,7 +164,7 @@ class Studying {
   }
 
   // Of each algorithm the fewest chunks that are as good as its best; of these the first algorithm
-  // that is as good as the best, as far as predictions can be trusted.
+  // that is as good as the best, as far as predictions can be trusted, or the one of fewest steps.
   void choose() {
     std::vector<std::size_t> bests;
     for (std::size_t c = 0; c < study_.candidates.size(); ++c) {
@@ -176,9 +180,16 @@ class Studying {
     }
     double least = predicted_us(bests.front());
     for (const std::size_t b : bests) least = std::min(least, predicted_us(b));
-    study_.chosen = *std::find_if(bests.begin(), bests.end(), [&](std::size_t b) {
-      return predicted_us(b) * kOtherAlgorithm <= least;
+    const bool is_short = spec_.bytes() <= kFewBytes;
+    std::erase_if(bests, [&](std::size_t b) {
+      return predicted_us(b) * (is_short ? kAboutAsGood : kOtherAlgorithm) > least;
     });
+    study_.chosen = bests.front();
+    if (is_short) {
+      study_.chosen = *std::min_element(bests.begin(), bests.end(), [&](auto a, auto b) {
+        return study_.candidates[a].step_count < study_.candidates[b].step_count;
+      });
+    }
     study_.plan = compose(spec_, topology_.plane_count(), study_.candidates[study_.chosen].recipe);
     study_.plan.predicted_us = predicted_us(study_.chosen);
   }

@@ -144,6 +144,7 @@ TEST(Planner, SendsFewerMessagesWhereTheyCostMore) {
     return make_plan(topology, spec_of(topology, 8), {}).value().algorithm;
   };
   EXPECT_EQ(algorithm(1), "one_shot");
+  EXPECT_EQ(algorithm(5), "recursive_doubling") << "about as good, with fewer steps";
   EXPECT_EQ(algorithm(20), "recursive_doubling");
 }
 
