@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "topology/label.hpp"
 #include "topology/pci.hpp"
 #include "topology/text.hpp"
 #include "topology/xml.hpp"
@@ -19,7 +20,8 @@ namespace {
 using topo::XmlElement;
 
 Status error_at(const XmlElement& element, const std::string& message) {
-  return {StatusCode::kInvalidArgument, "line " + std::to_string(element.line) + ": " + message};
+  return {StatusCode::kInvalidArgument,
+          "line " + std::to_string(element.line) + ": " + topo::printable(message)};
 }
 
 std::optional<std::uint32_t> parse_hex(std::string_view text) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "topology/label.hpp"
 #include "topology/text.hpp"
 #include "topology/units.hpp"
 
@@ -47,7 +48,7 @@ class Words {
   Status expected(const std::string& what) const {
     constexpr std::size_t kShownMax = 40;
     const std::string found =
-        is_at_end() ? "the end" : "'" + std::string(word_.substr(0, kShownMax)) + "'";
+        is_at_end() ? "the end" : "'" + topo::printable(word_.substr(0, kShownMax)) + "'";
     return {StatusCode::kInvalidArgument, "synthetic topology, character " +
                                               std::to_string(begin_ + 1) + ": expected " + what +
                                               ", found " + found};

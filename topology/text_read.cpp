@@ -1,12 +1,13 @@
 #include "topology/text_read.hpp"
 
+#include "topology/label.hpp"
 #include "topology/text.hpp"
 #include "topology/units.hpp"
 
 namespace polyrail::topo {
 
 Status error_at(int line, const std::string& message) {
-  return {StatusCode::kInvalidArgument, "line " + std::to_string(line) + ": " + message};
+  return {StatusCode::kInvalidArgument, "line " + std::to_string(line) + ": " + printable(message)};
 }
 
 bool Reader::next_is_number() const {

@@ -5,6 +5,8 @@
 #include <charconv>
 #include <optional>
 
+#include "topology/label.hpp"
+
 namespace polyrail::topo {
 
 namespace {
@@ -121,7 +123,7 @@ class Parser {
   }
   Status failed(const std::string& expected) const {
     const std::string found =
-        is_at_end() ? "the end of the file" : "'" + std::string(text_.substr(at_, 1)) + "'";
+        is_at_end() ? "the end of the file" : "'" + topo::printable(text_.substr(at_, 1)) + "'";
     return {StatusCode::kInvalidArgument,
             "line " + std::to_string(line_) + ": expected " + expected + ", found " + found};
   }

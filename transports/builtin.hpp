@@ -27,4 +27,8 @@ struct TransportKind {
 // In order of preference: the first kind that joins two ranks of one host serves them.
 std::span<const TransportKind> builtin_transports();
 
+// Those that a comma-separated list names, in its order; fails for a name that is not in this
+// build.
+Result<std::vector<TransportKind>> transports_named(std::string_view list);
+
 }  // namespace polyrail

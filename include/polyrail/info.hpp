@@ -24,7 +24,8 @@ struct BuildInfo {
 
 BuildInfo build_info();
 
-// The rails that the options allow on this host; nothing is connected or measured.
+// The rails that the options allow on this host; nothing is connected or measured. Fails if they
+// name a transport that is not in this build.
 Result<std::vector<RailReport>> find_rails(const Options& options);
 
 }  // namespace polyrail

@@ -5,7 +5,6 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
-#include <sstream>
 
 #include "src/base/clock.hpp"
 #include "src/base/host_identity.hpp"
@@ -20,15 +19,6 @@ namespace polyrail {
 namespace {
 
 using Json = nlohmann::json;
-
-std::vector<std::string> split(std::string_view text, char separator) {
-  std::vector<std::string> parts;
-  std::stringstream stream{std::string(text)};
-  for (std::string part; std::getline(stream, part, separator);) {
-    if (!part.empty()) parts.push_back(part);
-  }
-  return parts;
-}
 
 std::string to_message(const Json& json) {
   const std::vector<std::uint8_t> bytes = Json::to_msgpack(json);
@@ -180,23 +170,14 @@ class Connector {
     context.communicator_id = communicator_id_;
     context.connect_timeout_ms = static_cast<int>(options_.start_timeout_ms);
 
-    const std::vector<std::string> wanted = split(options_.transports, ',');
-    for (const std::string& kind_name : wanted) {
-      const auto kinds = builtin_transports();
-      const auto kind = std::find_if(kinds.begin(), kinds.end(), [&](const TransportKind& row) {
-        return row.name == kind_name;
-      });
-      if (kind == kinds.end()) {
-        std::string known;
-        for (const TransportKind& row : kinds) known += " " + std::string(row.name);
-        return {StatusCode::kInvalidArgument, "option transports: there is no transport '" +
-                                                  kind_name + "' in this build, which has" + known};
-      }
-      Result<std::vector<Rail>> rails = kind->discover(options_);
+    Result<std::vector<TransportKind>> kinds = transports_named(options_.transports);
+    if (!kinds.is_ok()) return kinds.status();
+    for (const TransportKind& kind : kinds.value()) {
+      Result<std::vector<Rail>> rails = kind.discover(options_);
       if (!rails.is_ok()) return rails.status();
       for (Rail& rail : rails.value()) {
         place_rail(probe, rail);
-        Result<std::unique_ptr<Transport>> transport = kind->open(rail, context, options_, logger_);
+        Result<std::unique_ptr<Transport>> transport = kind.open(rail, context, options_, logger_);
         if (!transport.is_ok()) {
           logger_->info("rank {}: rail {} left out: {}", rank_, rail.name,
                         transport.status().message());

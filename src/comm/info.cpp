@@ -41,9 +41,9 @@ BuildInfo build_info() {
 
 Result<std::vector<RailReport>> find_rails(const Options& options) {
   std::vector<RailReport> reports;
-  for (const TransportKind& kind : builtin_transports()) {
-    const std::string wanted = "," + options.transports + ",";
-    if (wanted.find("," + std::string(kind.name) + ",") == std::string::npos) continue;
+  Result<std::vector<TransportKind>> kinds = transports_named(options.transports);
+  if (!kinds.is_ok()) return kinds.status();
+  for (const TransportKind& kind : kinds.value()) {
     Result<std::vector<Rail>> rails = kind.discover(options);
     if (!rails.is_ok()) return rails.status();
     for (const Rail& rail : rails.value()) {

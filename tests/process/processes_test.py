@@ -132,6 +132,12 @@ class Processes(unittest.TestCase):
                                timeout=TIMEOUT_S, check=True).stdout
         self.assertLessEqual(max(map(len, plain.splitlines())), 100)
 
+    def test_info_names_a_transport_that_is_not_there(self):
+        done = subprocess.run([f"{BIN}/polyrail-info"], capture_output=True, text=True,
+                              timeout=TIMEOUT_S, env={**os.environ, "POLYRAIL_TRANSPORTS": "tcp,udp"})
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("there is no transport 'udp' in this build", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)

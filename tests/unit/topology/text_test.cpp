@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "topology/label.hpp"
 #include "topology/units.hpp"
 
 namespace polyrail {
@@ -278,6 +279,10 @@ TEST(TopologyText, SmallTextsCannotMakeLargeTopologies) {
   EXPECT_NE(error_of("host " + std::string(100000, 'x')).find("at most 255 bytes"),
             std::string::npos);
   EXPECT_LT(error_of("host h\nranks " + std::string(100000, 'x')).size(), 500U);
+  for (const char* text : {"\xff\x1b[2J", "host h \xc3\x28", "host \"\x9b\" cores \x80"}) {
+    const std::string message = error_of(text);
+    EXPECT_EQ(message, topo::printable(message));
+  }
 }
 
 }  // namespace
