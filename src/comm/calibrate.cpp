@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "src/base/clock.hpp"
+#include "src/comm/arrivals.hpp"
 #include "src/comm/pump.hpp"
 #include "src/exec/link.hpp"
 
@@ -22,11 +23,6 @@ constexpr int kPingsInARow = 8;
 constexpr int kPingTurns = 8;  // of each rail: others may be busy in one
 constexpr std::uint64_t kPingBytes = 8;
 constexpr std::size_t kMostSlice = 256 * 1024;
-constexpr double kSkip = 0.4;  // of a stream's time is not counted
-constexpr double kPart = 0.5;  // of the rest is what counts, the best
-constexpr std::size_t kFewArrivals = 64;
-constexpr double kPartOfFew = 0.85;
-constexpr double kTogether = 0.3;  // of a slice's time: arrivals no further apart are one
 constexpr double kDoubtful = 1.3;  // a plane's rates further apart are measured once more,
 constexpr double kAgain = 0.2;     // for so much of the time
 // Acknowledgements may wait behind all that the other end has queued.
@@ -47,8 +43,6 @@ constexpr double kLostBytesPerS = 1000;
 std::uint64_t slice_bytes(RailKind kind) {
   return is_host_local(kind) ? kMostSlice / 4 : 32 * 1024;
 }
-
-using Arrival = std::pair<double, std::uint64_t>;  // time in us, bytes up to then
 
 // Both directions of one joint while it is measured.
 struct Probe {
@@ -161,14 +155,14 @@ class Calibrator final : public Sink {
     probe->flight_bytes -= bytes;
     probe->acknowledged_bytes += bytes;
     if (bytes == 0) return;
-    probe->arrivals.emplace_back(done.landed_us >= 0 ? done.landed_us : now_us(),
-                                 probe->acknowledged_bytes + done.ahead_bytes);
+    probe->arrivals.push_back({done.landed_us >= 0 ? done.landed_us : now_us(),
+                               probe->acknowledged_bytes + done.ahead_bytes});
   }
   void on_control(Endpoint&, std::span<const std::byte>) override {}
 
  private:
   static void begin_again(Probe& probe, double stream_us) {
-    probe.best_bytes_per_s = std::max(probe.best_bytes_per_s, arrival_rate(probe));
+    probe.best_bytes_per_s = std::max(probe.best_bytes_per_s, arrival_rate(probe.arrivals));
     probe.stream_us = std::min(probe.stream_us, stream_us);
     probe.is_end_sent = probe.is_end_seen = probe.is_down;
     probe.acknowledged_bytes = 0;
@@ -372,44 +366,6 @@ class Calibrator final : public Sink {
     }
   }
 
-  // Slices that landed together are one arrival: a stretch that begins in the middle of a lump
-  // would have bytes for which it has no time.
-  static std::vector<Arrival> lumps_of(const std::vector<Arrival>& arrivals) {
-    std::vector<Arrival> lumps;
-    if (arrivals.empty()) return lumps;
-    const double together_us = kTogether * (arrivals.back().first - arrivals.front().first) /
-                               static_cast<double>(arrivals.size());
-    for (const Arrival& arrival : arrivals) {
-      const bool is_same = !lumps.empty() && arrival.first - lumps.back().first < together_us;
-      if (is_same) lumps.pop_back();
-      lumps.push_back(arrival);
-    }
-    return lumps;
-  }
-
-  // Bytes per second that arrived in the best part of the stream: not at its beginning, where a
-  // token bucket lets bytes pass, and not while TCP recovers from a loss. 0: too few to tell.
-  static double arrival_rate(const Probe& probe) {
-    const std::vector<Arrival> lumps = lumps_of(probe.arrivals);
-    if (lumps.size() < 2) return 0;
-    const double last_us = lumps.back().first;
-    const double from_us = lumps.front().first + kSkip * (last_us - lumps.front().first);
-    auto begin = std::find_if(lumps.begin(), lumps.end() - 2,
-                              [&](const Arrival& arrival) { return arrival.first >= from_us; });
-    // The best of few would be chance.
-    const double part = lumps.size() < kFewArrivals ? kPartOfFew : kPart;
-    const double part_us = part * (last_us - begin->first);
-    double best = 0;
-    for (auto end = begin; end != lumps.end(); ++end) {
-      // The shortest stretch up to here that is long enough.
-      while (begin + 1 < end && end->first - (begin + 1)->first >= part_us) ++begin;
-      const double length_us = end->first - begin->first;
-      if (length_us < part_us || length_us <= 0) continue;
-      best = std::max(best, static_cast<double>(end->second - begin->second) / length_us * 1e6);
-    }
-    return best;
-  }
-
   // Tells all ranks what was seen here, and writes the curves from what all say.
   Status share() {
     Json mine = Json::array();
@@ -424,7 +380,7 @@ class Calibrator final : public Sink {
       }
       if (probe.is_sender) {
         mine.push_back({"rate", rank_, probe.joint.plane,
-                        std::max(arrival_rate(probe), probe.best_bytes_per_s)});
+                        std::max(arrival_rate(probe.arrivals), probe.best_bytes_per_s)});
       }
     }
     const std::vector<std::uint8_t> message = Json::to_msgpack(mine);
