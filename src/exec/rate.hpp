@@ -20,6 +20,9 @@ class RateEstimate {
     window_bytes_ = period_bytes_ = 0;
     mark_us_ = kNoMark;
     far_side_ = 0;
+    newest_us_ = kNoMark;
+    lead_us_ = kNoLead;
+    news_delay_us_ = 0;
   }
   double latency_us() const { return latency_us_; }
   double bytes_per_s() const { return rate_; }
@@ -59,8 +62,10 @@ class RateEstimate {
     period_bytes_ += slice.bytes;
     is_period_tainted_ = is_period_tainted_ || slice.is_tainted;
     if (slice.landed_us < 0) return;
-    newest_us_ = slice.landed_us;
-    news_ahead_bytes_ = static_cast<double>(slice.ahead_bytes);
+    if (!slice.is_tainted) {
+      newest_us_ = slice.landed_us;
+      news_ahead_bytes_ = static_cast<double>(slice.ahead_bytes);
+    }
     if (slice.is_tainted || slice.is_after_gap || mark_us_ < 0) {
       close_window();
       mark_us_ = slice.is_tainted ? kNoMark : slice.landed_us;
@@ -111,6 +116,7 @@ class RateEstimate {
   static constexpr double kLeastSteadyUs = 1000;  // shorter samples may be a token bucket's burst
   static constexpr double kForgetUs = 1e6;
   static constexpr double kNoMark = -1;
+  static constexpr double kNoLead = 1e300;
 
   // How late news of landings come, against the quickest.
   void note_delay(double now_us) {
@@ -214,7 +220,7 @@ class RateEstimate {
   double last_us_ = kNoMark;    // the latest landing in it
   bool is_continued_ = false;   // slices that landed at the mark count: a window ended between them
   double newest_us_ = kNoMark;  // landing heard of since the last settle(), by the peer's clock
-  double lead_us_ = 1e300;      // of our clock before the peer's, latency included
+  double lead_us_ = kNoLead;    // of our clock before the peer's, latency included
   double heard_us_ = 0;
   double news_us_ = 0;                  // the latest landing heard of, by our clock,
   double news_ahead_bytes_ = 0;         // and what had arrived behind it

@@ -74,6 +74,26 @@ TEST(RateEstimate, CountsWhatHadArrivedWithoutHavingLanded) {
   EXPECT_NEAR(rate.bytes_per_s() * 1e-6, kBytesPerUs, 0.5);
 }
 
+TEST(RateEstimate, ForeseesLandingsOnlyAsFarAsNewsHaveBeenLate) {
+  RateEstimate rate;
+  rate.reset(0, 100e6);
+  constexpr double kClock = 5e9;  // of the peer
+  const auto hear = [&](double landed_us, double heard_us, bool is_tainted = false) {
+    rate.on_acknowledged(
+        {.bytes = kSlice, .landed_us = kClock + landed_us, .is_tainted = is_tainted});
+    rate.settle(heard_us, false);
+  };
+  rate.on_busy(0);
+  EXPECT_EQ(rate.unlanded_bytes(10 * kSlice, 1000), 10.0 * kSlice) << "nothing is known yet";
+  hear(1000, 1000);
+  hear(2000, 4000);  // 2 ms late
+  EXPECT_NEAR(rate.unlanded_bytes(8 * kSlice, 4000), 6.0 * kSlice, kSlice / 100);
+  EXPECT_GE(rate.unlanded_bytes(8 * kSlice, 1e6), 4.9 * kSlice) << "the rail may stand still";
+  // Small slices are acknowledged with the time of an earlier one.
+  hear(2000, 900'000, true);
+  EXPECT_GE(rate.unlanded_bytes(8 * kSlice, 1e6), 4.9 * kSlice);
+}
+
 TEST(RateEstimate, LeavesOutTimesWithoutTraffic) {
   Rail rail(100e6);
   rail.rate.on_busy(0);
