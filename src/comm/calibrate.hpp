@@ -10,9 +10,10 @@
 
 namespace polyrail {
 
-// Collective: measures latency and bandwidth of every rail and writes the curves into
-// network.topology, the same on all ranks. All planes are measured at the same time, each as a ring
-// of its ranks, in about options.calibration_ms together (0: nominal values are written).
+// Collective: measures latency and bandwidth of every rail, and the processor time of a message
+// between hosts, and writes them into network.topology, the same on all ranks. All planes are
+// measured at the same time, each as a ring of its ranks, in about options.calibration_ms together
+// (0: nominal values are written).
 //
 // Bandwidth is what arrives in the later part of a stream that keeps the rail busy, so that the
 // bytes that a token bucket lets through at once after a pause do not count.
