@@ -73,6 +73,8 @@ void with_constants(DataType type, ReduceOp op, F f) {
         return f(type_constant, OpConstant<ReduceOp::kMax>());
       case ReduceOp::kMin:
         return f(type_constant, OpConstant<ReduceOp::kMin>());
+      default:
+        return;
     }
   };
   switch (type) {
@@ -88,6 +90,8 @@ void with_constants(DataType type, ReduceOp op, F f) {
       return with_op(TypeConstant<DataType::kFloat64>());
     case DataType::kBfloat16:
       return with_op(TypeConstant<DataType::kBfloat16>());
+    default:
+      return;
   }
 }
 
