@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <polyrail/bootstrap.hpp>
+#include <polyrail/call.hpp>
 #include <polyrail/options.hpp>
 #include <polyrail/status.hpp>
 #include <polyrail/types.hpp>
@@ -41,14 +43,98 @@ class Communicator {
   virtual int rank() const = 0;
   virtual int rank_count() const = 0;
 
-  // output = op over all ranks' inputs, element by element; count elements of type. input may equal
-  // output (in place, then on all ranks), other overlap is an error. Blocks until this rank's
-  // result is there.
-  virtual Status all_reduce(const void* input, void* output, std::uint64_t count, DataType type,
-                            ReduceOp op) = 0;
-  // The same without blocking. Buffers belong to the operation until the Work is done.
-  virtual Work all_reduce_async(const void* input, void* output, std::uint64_t count, DataType type,
-                                ReduceOp op) = 0;
+  // Runs a collective; blocks until this rank's part of it is done. Ranks that do not agree on the
+  // call all fail with both calls in the message.
+  virtual Status run(const Call& call) = 0;
+  // The same without blocking. Buffers belong to the operation until the Work is done; `call` and
+  // the counts in it are copied.
+  virtual Work start(const Call& call) = 0;
+
+  // The collectives, blocking; call.hpp says what they do and which buffers they take.
+  Status all_reduce(const void* input, void* output, std::uint64_t count, DataType type,
+                    const Reduction& reduction) {
+    return run(Call::all_reduce(input, output, count, type, reduction));
+  }
+  Work all_reduce_async(const void* input, void* output, std::uint64_t count, DataType type,
+                        const Reduction& reduction) {
+    return start(Call::all_reduce(input, output, count, type, reduction));
+  }
+  Status reduce(const void* input, void* output, std::uint64_t count, DataType type,
+                const Reduction& reduction, int root) {
+    return run(Call::reduce(input, output, count, type, reduction, root));
+  }
+  Status broadcast(const void* input, void* output, std::uint64_t count, DataType type, int root) {
+    return run(Call::broadcast(input, output, count, type, root));
+  }
+  Status reduce_scatter(const void* input, void* output, std::uint64_t part_count, DataType type,
+                        const Reduction& reduction) {
+    return run(Call::reduce_scatter(input, output, part_count, type, reduction));
+  }
+  Status all_gather(const void* input, void* output, std::uint64_t part_count, DataType type) {
+    return run(Call::all_gather(input, output, part_count, type));
+  }
+  Status all_to_all(const void* input, void* output, std::uint64_t part_count, DataType type) {
+    return run(Call::all_to_all(input, output, part_count, type));
+  }
+  Status gather(const void* input, void* output, std::uint64_t part_count, DataType type,
+                int root) {
+    return run(Call::gather(input, output, part_count, type, root));
+  }
+  Status scatter(const void* input, void* output, std::uint64_t part_count, DataType type,
+                 int root) {
+    return run(Call::scatter(input, output, part_count, type, root));
+  }
+  Status scan(const void* input, void* output, std::uint64_t count, DataType type,
+              const Reduction& reduction) {
+    return run(Call::scan(input, output, count, type, reduction));
+  }
+  Status barrier() { return run(Call::barrier()); }
+
+  // The same over spans; sizes that do not fit are errors.
+  template <typename T>
+  Status all_reduce(std::span<const T> input, std::span<T> output, const Reduction& reduction) {
+    if (input.size() != output.size()) return size_error("all_reduce", input.size(), output.size());
+    return all_reduce(input.data(), output.data(), input.size(), DataTypeOf<T>::value, reduction);
+  }
+  template <typename T>
+  Status all_reduce(std::span<T> in_place, const Reduction& reduction) {
+    return all_reduce(in_place.data(), in_place.data(), in_place.size(), DataTypeOf<T>::value,
+                      reduction);
+  }
+  template <typename T>
+  Status reduce(std::span<const T> input, std::span<T> output, const Reduction& reduction,
+                int root) {
+    if (rank() == root && input.size() != output.size()) {
+      return size_error("reduce", input.size(), output.size());
+    }
+    return reduce(input.data(), output.data(), input.size(), DataTypeOf<T>::value, reduction, root);
+  }
+  template <typename T>
+  Status broadcast(std::span<T> in_place, int root) {
+    return broadcast(in_place.data(), in_place.data(), in_place.size(), DataTypeOf<T>::value, root);
+  }
+  template <typename T>
+  Status reduce_scatter(std::span<const T> input, std::span<T> output, const Reduction& reduction) {
+    if (input.size() != output.size() * parts()) {
+      return size_error("reduce_scatter", input.size(), output.size());
+    }
+    return reduce_scatter(input.data(), output.data(), output.size(), DataTypeOf<T>::value,
+                          reduction);
+  }
+  template <typename T>
+  Status all_gather(std::span<const T> input, std::span<T> output) {
+    if (output.size() != input.size() * parts()) {
+      return size_error("all_gather", input.size(), output.size());
+    }
+    return all_gather(input.data(), output.data(), input.size(), DataTypeOf<T>::value);
+  }
+  template <typename T>
+  Status all_to_all(std::span<const T> input, std::span<T> output) {
+    if (input.size() != output.size() || input.size() % parts() != 0) {
+      return size_error("all_to_all", input.size(), output.size());
+    }
+    return all_to_all(input.data(), output.data(), input.size() / parts(), DataTypeOf<T>::value);
+  }
 
   // First failure of this communicator, kOk if none. Any thread.
   virtual Status async_error() const = 0;
@@ -57,16 +143,24 @@ class Communicator {
 
   // The rails of this rank's host. Waits for operations under way.
   virtual std::vector<RailReport> rails() const = 0;
-  // Least time this all-reduce can take on the measured topology, in us; 0: not known.
-  virtual double limit_us(std::uint64_t count, DataType type, ReduceOp op, bool is_in_place) = 0;
+  // Least time this call can take on the measured topology, in us; 0: not known.
+  virtual double limit_us(const Call& call) = 0;
   // The plan in use for such a call and why it was chosen, as text.
-  virtual std::string explain(std::uint64_t count, DataType type, ReduceOp op,
-                              bool is_in_place) = 0;
+  virtual std::string explain(const Call& call) = 0;
 
  protected:
   Communicator() = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
+
+ private:
+  std::size_t parts() const { return static_cast<std::size_t>(rank_count()); }
+  Status size_error(const char* collective, std::size_t input, std::size_t output) const {
+    return {StatusCode::kInvalidArgument,
+            std::string(collective) + " on rank " + std::to_string(rank()) + ": an input of " +
+                std::to_string(input) + " elements does not fit an output of " +
+                std::to_string(output)};
+  }
 };
 
 // Memory that ranks of the same host can reach without a copy. Zeroed, page-aligned; released with

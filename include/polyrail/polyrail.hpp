@@ -2,6 +2,7 @@
 #pragma once
 
 #include <polyrail/bootstrap.hpp>
+#include <polyrail/call.hpp>
 #include <polyrail/communicator.hpp>
 #include <polyrail/options.hpp>
 #include <polyrail/status.hpp>

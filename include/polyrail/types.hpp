@@ -69,19 +69,17 @@ enum class Collective : std::uint8_t {
 };
 
 inline constexpr DataType kAllDataTypes[] = {
-    DataType::kInt8,         DataType::kUint8,      DataType::kInt32,
-    DataType::kUint32,       DataType::kInt64,      DataType::kUint64,
-    DataType::kFloat16,      DataType::kFloat32,    DataType::kFloat64,
-    DataType::kBfloat16,     DataType::kFloat8E4M3, DataType::kFloat8E5M2,
-    DataType::kInt16,        DataType::kUint16,     DataType::kBool,
-    DataType::kComplex64,    DataType::kComplex128, DataType::kInt4x2,
-    DataType::kFloat32Index, DataType::kFloat64Index, DataType::kInt32Index,
-    DataType::kInt64Index};
+    DataType::kInt8,       DataType::kUint8,     DataType::kInt32,        DataType::kUint32,
+    DataType::kInt64,      DataType::kUint64,    DataType::kFloat16,      DataType::kFloat32,
+    DataType::kFloat64,    DataType::kBfloat16,  DataType::kFloat8E4M3,   DataType::kFloat8E5M2,
+    DataType::kInt16,      DataType::kUint16,    DataType::kBool,         DataType::kComplex64,
+    DataType::kComplex128, DataType::kInt4x2,    DataType::kFloat32Index, DataType::kFloat64Index,
+    DataType::kInt32Index, DataType::kInt64Index};
 inline constexpr ReduceOp kAllReduceOps[] = {
-    ReduceOp::kSum,        ReduceOp::kProd,       ReduceOp::kMax,         ReduceOp::kMin,
-    ReduceOp::kAvg,        ReduceOp::kBitAnd,     ReduceOp::kBitOr,       ReduceOp::kBitXor,
-    ReduceOp::kLogicalAnd, ReduceOp::kLogicalOr,  ReduceOp::kLogicalXor,  ReduceOp::kMaxLoc,
-    ReduceOp::kMinLoc,     ReduceOp::kPreMulSum,  ReduceOp::kWeightedAvg, ReduceOp::kUser};
+    ReduceOp::kSum,        ReduceOp::kProd,      ReduceOp::kMax,         ReduceOp::kMin,
+    ReduceOp::kAvg,        ReduceOp::kBitAnd,    ReduceOp::kBitOr,       ReduceOp::kBitXor,
+    ReduceOp::kLogicalAnd, ReduceOp::kLogicalOr, ReduceOp::kLogicalXor,  ReduceOp::kMaxLoc,
+    ReduceOp::kMinLoc,     ReduceOp::kPreMulSum, ReduceOp::kWeightedAvg, ReduceOp::kUser};
 
 // Size of one element in bytes; 0 for a value outside the enumeration.
 constexpr std::size_t size_bytes(DataType type) {

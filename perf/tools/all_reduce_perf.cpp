@@ -129,7 +129,8 @@ class RankTest {
       if (!in_place.is_ok()) return in_place.status();
       row.out_of_place = std::move(out_of_place).value();
       row.in_place = std::move(in_place).value();
-      const double limit_us = communicator_.limit_us(count, type, op, false);
+      const double limit_us =
+          communicator_.limit_us(Call::all_reduce(input.data(), output.data(), count, type, op));
       if (limit_us > 0 && rank_count_ > 1) {
         row.limit_busbw = static_cast<double>(row.bytes) * factor() / limit_us / 1e3;
       }
@@ -137,7 +138,10 @@ class RankTest {
         clear_progress();
         report_.add(row);
         if (options_.explains) {
-          std::printf("%s\n", communicator_.explain(count, type, op, false).c_str());
+          std::printf(
+              "%s\n",
+              communicator_.explain(Call::all_reduce(input.data(), output.data(), count, type, op))
+                  .c_str());
         }
       }
       bytes = options_.step_factor > 0 ? bytes * options_.step_factor

@@ -61,6 +61,8 @@ int output_value(ReduceOp op, int rank_count, std::uint64_t i, std::uint64_t see
       case ReduceOp::kMin:
         value = std::min(value, next);
         break;
+      default:
+        break;
     }
   }
   return op == ReduceOp::kAvg ? value / rank_count : value;
@@ -93,6 +95,8 @@ std::vector<std::byte> period(DataType type, Value&& value) {
         break;
       case DataType::kFloat64:
         put(static_cast<double>(v));
+        break;
+      default:
         break;
     }
   }

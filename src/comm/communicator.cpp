@@ -1,6 +1,7 @@
 #include <polyrail/communicator.hpp>
 
 #include <algorithm>
+#include <tuple>
 
 #include "src/base/log.hpp"
 #include "src/comm/calibrate.hpp"
@@ -27,21 +28,15 @@ class CommunicatorImpl final : public Communicator {
   int rank() const override { return bootstrap_->rank(); }
   int rank_count() const override { return bootstrap_->rank_count(); }
 
-  Status all_reduce(const void* input, void* output, std::uint64_t count, DataType type,
-                    ReduceOp op) override {
+  Status run(const Call& call) override {
     Operation operation;
-    if (Status status = prepare(operation, input, output, count, type, op); !status.is_ok()) {
-      return status;
-    }
+    if (Status status = prepare(operation, call); !status.is_ok()) return status;
     return engine_->run(operation);
   }
 
-  Work all_reduce_async(const void* input, void* output, std::uint64_t count, DataType type,
-                        ReduceOp op) override {
+  Work start(const Call& call) override {
     auto work = std::make_shared<WorkState>(engine_);
-    if (Status status = prepare(work->operation, input, output, count, type, op); !status.is_ok()) {
-      return Work(status);
-    }
+    if (Status status = prepare(work->operation, call); !status.is_ok()) return Work(status);
     engine_->submit(work);
     return Work(std::move(work));
   }
@@ -73,14 +68,14 @@ class CommunicatorImpl final : public Communicator {
     return reports;
   }
 
-  double limit_us(std::uint64_t count, DataType type, ReduceOp op, bool is_in_place) override {
-    return polyrail::limit_us(plans_.topology(), make_spec(count, type, op, is_in_place));
+  double limit_us(const Call& call) override {
+    return polyrail::limit_us(plans_.topology(), make_spec(call));
   }
 
-  std::string explain(std::uint64_t count, DataType type, ReduceOp op, bool is_in_place) override {
+  std::string explain(const Call& call) override {
     PlanOptions options;
     options.algorithm = plans_.algorithm();
-    const CollectiveSpec spec = make_spec(count, type, op, is_in_place);
+    const CollectiveSpec spec = make_spec(call);
     const Result<Plan> plan = make_plan(plans_.topology(), spec, options);
     if (!plan.is_ok()) return plan.status().message();
     std::string text = polyrail::explain(plan.value(), plans_.topology(), options);
@@ -93,20 +88,21 @@ class CommunicatorImpl final : public Communicator {
   }
 
  private:
-  CollectiveSpec make_spec(std::uint64_t count, DataType type, ReduceOp op,
-                           bool is_in_place) const {
+  CollectiveSpec make_spec(const Call& call) const {
     CollectiveSpec spec;
-    spec.collective = Collective::kAllReduce;
-    spec.count = count;
-    spec.type = type;
-    spec.op = op;
-    spec.is_in_place = is_in_place;
+    spec.collective = call.collective;
+    spec.count = call.count;
+    spec.type = call.type;
+    spec.op = call.reduction.op;
+    spec.is_in_place = call.input == call.output;
     spec.rank_count = bootstrap_->rank_count();
     return spec;
   }
 
-  Status prepare(Operation& operation, const void* input, void* output, std::uint64_t count,
-                 DataType type, ReduceOp op) {
+  Status prepare(Operation& operation, const Call& call) {
+    const auto [input, output, count, type] =
+        std::tuple(call.input, call.output, call.count, call.type);
+    const ReduceOp op = call.reduction.op;
     if (!is_valid(type)) {
       return invalid("the data type " + std::to_string(static_cast<int>(type)) + " is unknown");
     }
@@ -130,8 +126,7 @@ class CommunicatorImpl final : public Communicator {
     if (in != out && in < out + bytes && out < in + bytes) {
       return invalid("input and output overlap without being equal");
     }
-    Result<std::shared_ptr<const BoundPlan>> plan =
-        plans_.find_or_make(make_spec(count, type, op, in == out));
+    Result<std::shared_ptr<const BoundPlan>> plan = plans_.find_or_make(make_spec(call));
     if (!plan.is_ok()) return plan.status();
     operation.plan = std::move(plan).value();
     operation.buffers.input = static_cast<const std::byte*>(input);
