@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -48,8 +49,23 @@ struct BoundSignal {
   bool may_skip_landing = false;
 };
 
+// What a rank's output is made of, when every rank can read the inputs of all.
+struct BoundTake {
+  std::uint64_t output_offset = 0;
+  std::uint64_t bytes = 0;
+  std::uint64_t input_offset = 0;  // in the inputs of the ranks first .. end - 1
+  int first = 0;
+  int end = 0;
+};
+
 struct BoundPlan {
   CollectiveSpec spec;
+  std::uint32_t call_kind = 0;  // fingerprint, see SliceHeader
+  std::uint64_t call_count = 0;
+  bool is_uneven_exchange = false;     // ranks know only their own counts
+  std::uint64_t input_bytes = 0;       // of this rank
+  std::uint64_t most_input_bytes = 0;  // of any rank; of an uneven exchange not known
+  std::vector<BoundTake> takes;
   std::uint64_t scratch_bytes = 0;
   std::vector<BoundStep> steps;
   std::vector<std::uint32_t> dependents;      // of all steps, by dependent_begin/end
@@ -58,6 +74,14 @@ struct BoundPlan {
   std::size_t followed_count = 0;             // pairs of a put and a step that follows it
   std::vector<std::pair<int, int>> expected;  // (peer, rail) that bytes will come from, once each
 };
+
+// Marks the call_count of uneven forms.
+inline constexpr std::uint64_t kUnevenCount = std::uint64_t{1} << 63;
+
+// The fingerprint of a call, and what it says as words: "all_reduce of 8 float, sum".
+std::uint32_t call_kind(const CollectiveSpec& spec);
+std::uint64_t call_count(const CollectiveSpec& spec);
+std::string call_text(std::uint32_t kind, std::uint64_t count);
 
 // Compiles the schedule of `rank`. A plan that is not well-formed is an internal error.
 Result<BoundPlan> bind_plan(const Plan& plan, int rank);

@@ -1,6 +1,5 @@
 #include "src/exec/executor.hpp"
 
-#include "kernels/kernels.hpp"
 #include "src/base/assert.hpp"
 
 namespace polyrail {
@@ -12,11 +11,12 @@ void Executor::reserve(const BoundPlan& plan) {
   ready_.reserve(plan.steps.size());
 }
 
-void Executor::start(const BoundPlan& plan, const Buffers& buffers, const SliceHeader& header,
-                     std::vector<Link*>& links) {
+void Executor::start(const BoundPlan& plan, const Buffers& buffers, const Arithmetic& arithmetic,
+                     const SliceHeader& header, std::vector<Link*>& links) {
   PR_ASSERT(!is_running() && steps_.size() >= plan.steps.size());
   plan_ = &plan;
   buffers_ = buffers;
+  arithmetic_ = arithmetic;
   header_ = header;
   links_ = &links;
   steps_left_ = plan.steps.size();
@@ -89,6 +89,7 @@ void Executor::run_put(std::uint32_t index) {
   Put put;
   put.header = header_;
   put.header.signal = step.signal;
+  if (plan_->is_uneven_exchange) put.header.call_count = kUnevenCount | step.source.bytes;
   put.source = source_of(step.source);
   put.bytes = step.source.bytes;
   put.put = index;
@@ -115,10 +116,17 @@ void Executor::on_put_progress(std::uint32_t index, std::uint64_t offset, std::u
 bool Executor::is_expected(int peer, const SliceHeader& header) const {
   if (header.signal >= plan_->signals.size()) return false;
   const BoundSignal& signal = plan_->signals[header.signal];
+  if (plan_->is_uneven_exchange && header.call_count != (kUnevenCount | signal.target.bytes)) {
+    return false;
+  }
   return signal.is_used && signal.peer == peer && header.offset_bytes <= signal.target.bytes &&
          header.bytes <= signal.target.bytes - header.offset_bytes &&
          header.offset_bytes % size_bytes(plan_->spec.type) == 0 &&
          header.bytes % size_bytes(plan_->spec.type) == 0;
+}
+
+std::uint64_t Executor::expected_bytes(std::uint32_t signal) const {
+  return signal < plan_->signals.size() ? plan_->signals[signal].target.bytes : 0;
 }
 
 bool Executor::is_streaming(const BoundSignal& signal) const {
@@ -191,27 +199,17 @@ void Executor::consume(std::uint32_t index, std::uint64_t begin, std::uint64_t e
 void Executor::compute(const BoundStep& step, std::uint64_t begin, std::uint64_t end,
                        const std::byte* arrived) {
   if (begin == end) return;
-  const DataType type = plan_->spec.type;
   std::byte* target = target_of(step.target) + begin;
   const std::byte* source = source_of(step.source) + begin;
-  Finish finish;
-  if (step.is_final && plan_->spec.op == ReduceOp::kAvg) {
-    finish.divide_by = plan_->spec.rank_count;
-  }
-  const std::size_t count = (end - begin) / size_bytes(type);
   if (step.op == StepOp::kReduce) {
     const std::byte* operand = source_of(step.operand) + begin;
     if (arrived != nullptr) (step.streams_operand ? operand : source) = arrived;
-    reduce(type, plan_->spec.op, source, operand, target, count, finish);
+    arithmetic_.reduce(source, operand, target, end - begin, step.is_final);
     return;
   }
   if (arrived != nullptr) source = arrived;
-  if (finish.divide_by != 1) {
-    const void* sources[] = {source};
-    reduce_many(type, plan_->spec.op, sources, target, count, finish);
-  } else if (source != target) {
-    copy(source, target, end - begin);
-  }
+  const void* operands[] = {source};
+  arithmetic_.reduce_many(operands, target, end - begin, step.is_final);
 }
 
 void Executor::step_done(std::uint32_t index) {

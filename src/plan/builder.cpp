@@ -38,7 +38,7 @@ StepIndex PlanBuilder::append(int rank, Step step, StepList after) {
 
 PlanBuilder::Transfer PlanBuilder::transfer(int from, int to, int plane, const Slice& source,
                                             const Slice& target, StepList after) {
-  PR_ASSERT(source.bytes == target.bytes && source.bytes > 0 && from != to && plane >= 0);
+  PR_ASSERT(source.bytes == target.bytes && from != to && plane >= 0);
   const std::uint32_t signal = signal_counts_[to]++;
   Step put;
   put.op = StepOp::kPut;

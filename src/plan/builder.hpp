@@ -37,6 +37,8 @@ class PlanBuilder final {
   // they are done.
   Transfer transfer(int from, int to, int plane, const Slice& source, const Slice& target,
                     StepList after);
+  // Leaves out a signal of a rank that a transfer might have had.
+  void skip_signal(int to) { ++signal_counts_[to]; }
   // target = op(source, operand)
   StepIndex reduce(int rank, const Slice& source, const Slice& operand, const Slice& target,
                    bool is_final, StepList after);

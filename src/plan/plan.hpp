@@ -13,18 +13,52 @@
 
 namespace polyrail {
 
-// What the plan computes. In place, input and output are the same buffer.
+// What the plan computes. layout.hpp says what each rank's input and output hold.
 struct CollectiveSpec {
   Collective collective = Collective::kAllReduce;
-  std::uint64_t count = 0;  // elements
+  // Elements of the vector; of each rank's part in reduce_scatter, all_gather, gather and scatter;
+  // of what each rank sends to each in all_to_all.
+  std::uint64_t count = 0;
   DataType type = DataType::kFloat32;
   ReduceOp op = ReduceOp::kSum;
   bool is_in_place = false;
   int rank_count = 1;
+  int root = 0;  // reduce, broadcast, gather, scatter
+  // Operands are combined from left to right in rank order, whatever the topology.
+  bool is_ordered = false;
+  // Uneven parts, instead of `count`: elements by rank; all_to_all: [from * rank_count + to].
+  std::vector<std::uint64_t> counts;
 
-  std::uint64_t bytes() const { return count * size_bytes(type); }
+  // Of the vector that the collective works on: what a rank has of it in all_reduce, reduce,
+  // broadcast and scan, all parts together in the others, all that is sent in all_to_all.
+  std::uint64_t bytes() const;
   friend bool operator==(const CollectiveSpec&, const CollectiveSpec&) = default;
 };
+
+// Whether elements are combined.
+constexpr bool reduces(Collective collective) {
+  return collective == Collective::kAllReduce || collective == Collective::kReduce ||
+         collective == Collective::kReduceScatter || collective == Collective::kScan ||
+         collective == Collective::kExclusiveScan;
+}
+constexpr bool has_root(Collective collective) {
+  return collective == Collective::kReduce || collective == Collective::kBroadcast ||
+         collective == Collective::kGather || collective == Collective::kScatter;
+}
+// Whether the vector consists of parts that belong to ranks.
+constexpr bool has_parts(Collective collective) {
+  return collective == Collective::kReduceScatter || collective == Collective::kAllGather ||
+         collective == Collective::kAllToAll || collective == Collective::kGather ||
+         collective == Collective::kScatter;
+}
+// Whether bytes only move between pairs of ranks.
+constexpr bool is_exchange(Collective collective) {
+  return collective == Collective::kAllToAll || collective == Collective::kGather ||
+         collective == Collective::kScatter;
+}
+constexpr bool is_scan(Collective collective) {
+  return collective == Collective::kScan || collective == Collective::kExclusiveScan;
+}
 
 enum class Space : std::uint8_t { kInput, kOutput, kScratch };
 
@@ -79,10 +113,16 @@ struct Plan {
 std::string_view name(Space space);
 std::string_view name(StepOp op);
 
+// A schedule's signals are below this.
+inline constexpr std::uint32_t kMostSignals = 1u << 22;
+
+// Whether the arguments can be right: values known, as many counts as there should be, no overflow.
+Status check_spec(const CollectiveSpec& spec);
+
 // Whether every schedule can be run as it stands: slices are whole elements inside their buffers,
 // nothing writes the input, `after` lists earlier steps in ascending order, fields that an op does
 // not use are left at their defaults, and each put is met by exactly one wait of its peer with the
-// same signal, rail and target. The signals of a schedule are 0, 1, ... (count of its waits) - 1.
+// same signal, rail and target. Signals are small numbers, but not all need to be used.
 // What the steps compute and in which order is the business of check.hpp.
 Status check_shape(const Plan& plan);
 

@@ -149,7 +149,14 @@ void parse_spec(Words& words, CollectiveSpec& spec) {
   }
   words.expect("ranks");
   spec.rank_count = words.number<int>("a number of ranks", 1, kMostRanks);
+  if (words.takes("root")) spec.root = words.number<int>("the root's rank", 0, kMostRanks);
+  spec.is_ordered = words.takes("ordered");
   spec.is_in_place = words.takes("in_place");
+  if (words.takes("counts")) {
+    do {
+      spec.counts.push_back(words.number<std::uint64_t>("a number of elements", 0, kMost64));
+    } while (!words.failed() && !words.is_at_end());
+  }
   words.expect_end();
 }
 
@@ -230,7 +237,13 @@ std::string to_text(const Plan& plan) {
   std::string text = "polyrail_plan 1\n";
   text += std::string(name(spec.collective)) + " count " + std::to_string(spec.count) + " type " +
           std::string(name(spec.type)) + " op " + std::string(name(spec.op)) + " ranks " +
-          std::to_string(spec.rank_count) + (spec.is_in_place ? " in_place\n" : "\n");
+          std::to_string(spec.rank_count);
+  if (spec.root != 0) text += " root " + std::to_string(spec.root);
+  if (spec.is_ordered) text += " ordered";
+  if (spec.is_in_place) text += " in_place";
+  if (!spec.counts.empty()) text += " counts";
+  for (const std::uint64_t count : spec.counts) text += ' ' + std::to_string(count);
+  text += '\n';
   text += "algorithm " + topo::quoted(plan.algorithm) + " planes " +
           std::to_string(plan.plane_count) + " predicted_us " + number_text(plan.predicted_us) +
           " limit_us " + number_text(plan.limit_us) + "\n";
