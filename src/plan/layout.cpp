@@ -17,21 +17,18 @@ std::uint64_t CollectiveSpec::bytes() const {
   return elements * size_bytes(type);
 }
 
-Layout::Layout(const CollectiveSpec& spec) : spec_(spec) {
-  if (!has_parts(spec.collective) || spec.collective == Collective::kAllToAll) return;
-  begins_.push_back(0);
-  for (int rank = 0; rank < spec.rank_count; ++rank) {
-    const std::uint64_t count = spec.counts.empty() ? spec.count : spec.counts[rank];
-    begins_.push_back(begins_.back() + count * element());
-  }
-}
-
 std::uint64_t Layout::vector_bytes() const {
   return spec_.bytes();
 }
 
 Range Layout::part(int rank) const {
-  return {begins_[rank], begins_[rank + 1] - begins_[rank]};
+  if (spec_.counts.empty()) {
+    const std::uint64_t bytes = spec_.count * element();
+    return {bytes * static_cast<std::uint64_t>(rank), bytes};
+  }
+  std::uint64_t before = 0;
+  for (int other = 0; other < rank; ++other) before += spec_.counts[other];
+  return {before * element(), spec_.counts[rank] * element()};
 }
 
 std::uint64_t Layout::pair_bytes(int from, int to) const {
@@ -55,15 +52,48 @@ Range Layout::received(int from, int to) const {
 }
 
 std::uint64_t Layout::input_bytes(int rank) const {
-  std::uint64_t bytes = 0;
-  for (const Portion& portion : inputs(rank)) bytes += portion.bytes;
-  return bytes;
+  switch (spec_.collective) {
+    case Collective::kAllReduce:
+    case Collective::kReduce:
+    case Collective::kReduceScatter:
+    case Collective::kScan:
+    case Collective::kExclusiveScan:
+      return spec_.bytes();
+    case Collective::kBroadcast:
+    case Collective::kScatter:
+      return is_root(rank) ? spec_.bytes() : 0;
+    case Collective::kAllGather:
+    case Collective::kGather:
+      return part(rank).bytes;
+    case Collective::kAllToAll:
+      return sent(rank, spec_.rank_count - 1).end();
+    case Collective::kBarrier:
+      break;
+  }
+  return 0;
 }
 
 std::uint64_t Layout::output_bytes(int rank) const {
-  std::uint64_t bytes = 0;
-  for (const Portion& portion : outputs(rank)) bytes += portion.bytes;
-  return bytes;
+  switch (spec_.collective) {
+    case Collective::kAllReduce:
+    case Collective::kBroadcast:
+    case Collective::kAllGather:
+    case Collective::kScan:
+      return spec_.bytes();
+    case Collective::kReduce:
+    case Collective::kGather:
+      return is_root(rank) ? spec_.bytes() : 0;
+    case Collective::kExclusiveScan:
+      return rank == 0 ? 0 : spec_.bytes();
+    case Collective::kReduceScatter:
+    case Collective::kScatter:
+      return part(rank).bytes;
+    case Collective::kAllToAll:
+      return received(spec_.rank_count - 1, rank).end();
+    case Collective::kBarrier:
+      break;
+  }
+  return 0;
 }
 
 std::vector<Portion> Layout::inputs(int rank) const {

@@ -28,7 +28,7 @@ class Layout final {
  public:
   // Borrows the spec. Precondition: its counts, if there are any, are as many as they should be,
   // and nothing overflows.
-  explicit Layout(const CollectiveSpec& spec);
+  explicit Layout(const CollectiveSpec& spec) : spec_(spec) {}
 
   std::uint64_t vector_bytes() const;
   // Of reduce_scatter, all_gather, gather and scatter: a rank's part, in the vector.
@@ -39,6 +39,7 @@ class Layout final {
 
   std::uint64_t input_bytes(int rank) const;
   std::uint64_t output_bytes(int rank) const;
+  // Allocates, unlike the others.
   std::vector<Portion> inputs(int rank) const;
   std::vector<Portion> outputs(int rank) const;
 
@@ -63,7 +64,6 @@ class Layout final {
   bool is_root(int rank) const { return rank == spec_.root; }
 
   const CollectiveSpec& spec_;
-  std::vector<std::uint64_t> begins_;  // of parts, and the end; empty if there are none
 };
 
 }  // namespace polyrail
