@@ -145,6 +145,7 @@ Result<BoundPlan> bind_plan(const Plan& plan, int rank) {
     out.source = step.source;
     out.operand = step.operand;
     out.target = step.target;
+    out.bytes = step.target.bytes * (step.target.space == Space::kWire ? bound.wire_factor : 1);
     find_stream(layout, rank, schedule, static_cast<std::uint32_t>(i), bound);
     if (out.stream_signal != kNoStep) {
       find_followed(plan.spec, schedule, static_cast<std::uint32_t>(i), bound);

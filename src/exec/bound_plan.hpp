@@ -25,6 +25,7 @@ struct BoundStep {
   Slice source;
   Slice operand;
   Slice target;
+  std::uint64_t bytes = 0;          // reduce, copy: of the target, in the call's type
   std::uint32_t blocker_count = 0;  // steps that must be done before this one starts
   std::uint32_t dependent_begin = 0;
   std::uint32_t dependent_end = 0;

@@ -79,7 +79,7 @@ void Executor::on_ready(std::uint32_t index) {
     case StepOp::kReduce:
     case StepOp::kCopy:
       if (step.stream_signal == kNoStep) {
-        consume(index, 0, step.target.bytes, nullptr);
+        consume(index, 0, step.bytes, nullptr);
         return;
       }
       // What had landed before this step could start; the rest is consumed as it comes.
@@ -203,7 +203,7 @@ void Executor::consume(std::uint32_t index, std::uint64_t begin, std::uint64_t e
   StepState& state = steps_[index];
   compute(step, begin, end, arrived);
   state.bytes_done += end - begin;
-  if (state.bytes_done == step.target.bytes) step_done(index);
+  if (state.bytes_done == step.bytes) step_done(index);
 }
 
 // Computes bytes [begin, end) of a step; `arrived`, if not null, stands in for the streamed input.
