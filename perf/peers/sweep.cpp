@@ -28,6 +28,10 @@ constexpr std::size_t kLargeBytes = 1 << 20;
 constexpr double kShortCallUs = 20.0;  // the clock is read once per kBatch of shorter calls
 constexpr std::size_t kBatch = 16;
 constexpr double kMaxCalls = 200'000;
+// Timed calls move so much or are so many, however few the warm-up let expect: the buckets of idle
+// rails pass some hundred KiB at memory speed.
+constexpr std::size_t kLeastBytes = 4 << 20;
+constexpr std::size_t kEnoughCalls = 64;
 constexpr double kPrintedCallUs = 1000.0;
 constexpr auto kLookInterval = std::chrono::milliseconds(50);
 constexpr float kStop = 1 << 20;  // added to element 0 by rank 0: this call is the last
@@ -172,7 +176,9 @@ class Sweep {
       double call_us = timed_us(1, count);
       call_us = timed_us(calls_within(options_.warmup_s, call_us), count);
       if (call_us < kShortCallUs) batch = kBatch;
-      calls = (calls_within(options_.budget_s, call_us) + batch - 1) / batch * batch;
+      calls = std::max(calls_within(options_.budget_s, call_us),
+                       std::min(kEnoughCalls, kLeastBytes / size));
+      calls = (calls + batch - 1) / batch * batch;
     }
     return time_calls(size, calls, batch);
   }
