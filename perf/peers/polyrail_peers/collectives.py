@@ -13,7 +13,7 @@ class Collective:
     bus_factor: Callable  # of the number of ranks
 
     def bus_bytes(self, size, ranks):
-        """What a call of `size` bytes must move, each way, through the links of its busiest rank."""
+        """What a call of `size` bytes must move, each way, through the busiest rank's links."""
         return size * self.bus_factor(ranks)
 
 

@@ -7,7 +7,7 @@ RIVAL = "openmpi"
 def versus(summary):
     """One row for each Polyrail, collective and size that an Open MPI was also measured at.
 
-    `ratio` is how many times Polyrail's time the fastest Open MPI takes: above 1 Polyrail is faster.
+    `ratio` is the fastest Open MPI's time through Polyrail's: above 1 Polyrail is faster.
     """
     rows = []
     for own in (each for each in summary if each["peer"] in POLYRAILS):
