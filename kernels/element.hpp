@@ -197,7 +197,7 @@ void with_constants(Types types, DataType type, ReduceOp op, F f) {
 // SIMD files have a class with the same functions for vectors.
 class OneLane {
   template <typename T>
-  PR_HOST_DEVICE static auto modular(T a) {
+  PR_HOST_DEVICE static constexpr auto modular(T a) {
     if constexpr (std::is_integral_v<T>) {  // never promoted to int, whose product may overflow
       return static_cast<std::common_type_t<unsigned, std::make_unsigned_t<T>>>(a);
     } else {
@@ -205,7 +205,7 @@ class OneLane {
     }
   }
   template <typename T>
-  PR_HOST_DEVICE static auto bits(T a) {
+  PR_HOST_DEVICE static constexpr auto bits(T a) {
     if constexpr (std::is_integral_v<T>) {
       return static_cast<std::make_unsigned_t<T>>(a);
     } else {
@@ -214,91 +214,95 @@ class OneLane {
     }
   }
   template <typename T, typename Bits>
-  PR_HOST_DEVICE static T from_bits(Bits a) {
+  PR_HOST_DEVICE static constexpr T from_bits(Bits a) {
     return std::bit_cast<T>(static_cast<decltype(bits(T()))>(a));
   }
 
  public:
   // Integers wrap: computed unsigned, where that is defined.
   template <typename T>
-  PR_HOST_DEVICE static T add(T a, T b) {
+  PR_HOST_DEVICE static constexpr T add(T a, T b) {
     return static_cast<T>(modular(a) + modular(b));
   }
   template <typename T>
-  PR_HOST_DEVICE static T subtract(T a, T b) {
+  PR_HOST_DEVICE static constexpr T subtract(T a, T b) {
     return static_cast<T>(modular(a) - modular(b));
   }
   template <typename T>
-  PR_HOST_DEVICE static T multiply(T a, T b) {
+  PR_HOST_DEVICE static constexpr T multiply(T a, T b) {
     return static_cast<T>(modular(a) * modular(b));
   }
   template <typename T>
-  PR_HOST_DEVICE static Complex<T> multiply(Complex<T> a, Complex<T> b) {
+  PR_HOST_DEVICE static constexpr Complex<T> multiply(Complex<T> a, Complex<T> b) {
     return {a.real * b.real - a.imaginary * b.imaginary,
             a.real * b.imaginary + a.imaginary * b.real};
   }
+  // a * b + c, where the product is exact: with one rounding or two is the same.
+  PR_HOST_DEVICE static constexpr float multiply_add(float a, float b, float c) {
+    return a * b + c;
+  }
   // Precondition: divisor > 0. Integers round towards zero.
   template <typename T, typename Divisor>
-  PR_HOST_DEVICE static T divide(T a, Divisor divisor) {
+  PR_HOST_DEVICE static constexpr T divide(T a, Divisor divisor) {
     return static_cast<T>(a / divisor);
   }
   // Of equal operands, or of an operand and a NaN: either one.
   template <typename T>
-  PR_HOST_DEVICE static T larger(T a, T b) {
+  PR_HOST_DEVICE static constexpr T larger(T a, T b) {
     return a < b ? b : a;
   }
   template <typename T>
-  PR_HOST_DEVICE static T smaller(T a, T b) {
+  PR_HOST_DEVICE static constexpr T smaller(T a, T b) {
     return b < a ? b : a;
   }
   template <typename T>
-  PR_HOST_DEVICE static bool is_less(T a, T b) {
+  PR_HOST_DEVICE static constexpr bool is_less(T a, T b) {
     return a < b;
   }
   template <typename T>
-  PR_HOST_DEVICE static bool is_nan(T a) {
+  PR_HOST_DEVICE static constexpr bool is_nan(T a) {
     return a != a;
   }
-  PR_HOST_DEVICE static bool either(bool a, bool b) { return a || b; }
+  PR_HOST_DEVICE static constexpr bool either(bool a, bool b) { return a || b; }
   template <typename T>
-  PR_HOST_DEVICE static T select(bool condition, T yes, T no) {
+  PR_HOST_DEVICE static constexpr T select(bool condition, T yes, T no) {
     return condition ? yes : no;
   }
   template <typename T>
-  PR_HOST_DEVICE static T add_one_where(bool condition, T a) {
+  PR_HOST_DEVICE static constexpr T add_one_where(bool condition, T a) {
     return add(a, static_cast<T>(condition));
   }
 
   template <typename T>
-  PR_HOST_DEVICE static T bit_and(T a, T b) {
+  PR_HOST_DEVICE static constexpr T bit_and(T a, T b) {
     return from_bits<T>(bits(a) & bits(b));
   }
   template <typename T>
-  PR_HOST_DEVICE static T bit_or(T a, T b) {
+  PR_HOST_DEVICE static constexpr T bit_or(T a, T b) {
     return from_bits<T>(bits(a) | bits(b));
   }
   template <typename T>
-  PR_HOST_DEVICE static T bit_xor(T a, T b) {
+  PR_HOST_DEVICE static constexpr T bit_xor(T a, T b) {
     return from_bits<T>(bits(a) ^ bits(b));
   }
   // a | (b & c)
   template <typename T>
-  PR_HOST_DEVICE static T or_and(T a, T b, T c) {
+  PR_HOST_DEVICE static constexpr T or_and(T a, T b, T c) {
     return bit_or(a, bit_and(b, c));
   }
   template <int count>
-  PR_HOST_DEVICE static std::uint32_t shift_left(std::uint32_t a) {
+  PR_HOST_DEVICE static constexpr std::uint32_t shift_left(std::uint32_t a) {
     return a << count;
   }
   template <int count>
-  PR_HOST_DEVICE static std::uint32_t shift_right(std::uint32_t a) {
+  PR_HOST_DEVICE static constexpr std::uint32_t shift_right(std::uint32_t a) {
     return a >> count;
   }
-  PR_HOST_DEVICE static float as_float(std::uint32_t a) { return from_bits<float>(a); }
-  PR_HOST_DEVICE static std::uint32_t as_bits(float a) { return bits(a); }
+  PR_HOST_DEVICE static constexpr float as_float(std::uint32_t a) { return from_bits<float>(a); }
+  PR_HOST_DEVICE static constexpr std::uint32_t as_bits(float a) { return bits(a); }
   // `value` in the shape of the first argument.
   template <typename T>
-  PR_HOST_DEVICE static T constant(T, T value) {
+  PR_HOST_DEVICE static constexpr T constant(T, T value) {
     return value;
   }
 };

@@ -13,6 +13,7 @@
 #include <hwy/highway.h>
 
 #include "kernels/element.hpp"
+#include "kernels/float8-inl.hpp"
 #include "kernels/halves-inl.hpp"
 #include "kernels/ops.hpp"
 #include "kernels/request.hpp"
@@ -22,8 +23,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace polyrail::kernels::HWY_NAMESPACE {
 
-// Memory is read and written as bytes, so that any alignment will do.
-using Bytes = hn::ScalableTag<std::uint8_t>;
+// Memory is read and written as Bytes, so that any alignment will do.
 
 template <typename V>
 HWY_INLINE void store_vector(Store how, V v, std::uint8_t* target) {
@@ -154,29 +154,18 @@ struct Format<DataType::kFloat16> : FloatPair<SimdBesideConversions, hn::CappedT
   }
 };
 
-// fp8: vector i of the four has byte i of each 32 bits, so that no element leaves its lane.
+// Four vectors of fp32 for the fp8 of one; which has which is float8-inl.hpp's business.
 template <DataType type>
 struct Float8Format {
   using D = hn::ScalableTag<float>;
-  using V = hn::Vec<D>;
-  struct Value {
-    V v0, v1, v2, v3;
-  };
+  using Value = Floats4;
   static constexpr std::size_t kBytes = hn::MaxLanes(Bytes());
 
   static HWY_INLINE Value load(const std::uint8_t* source) {
-    const auto bits = hn::BitCast(hn::RebindToUnsigned<D>(), hn::LoadU(Bytes(), source));
-    return {float_of_float8_bits<type, Simd>(hn::ShiftLeft<24>(bits)),
-            float_of_float8_bits<type, Simd>(hn::ShiftLeft<16>(bits)),
-            float_of_float8_bits<type, Simd>(hn::ShiftLeft<8>(bits)),
-            float_of_float8_bits<type, Simd>(bits)};
+    return widen_float8s<type>(hn::LoadU(Bytes(), source));
   }
-  static HWY_INLINE void store(Store how, Value v, std::uint8_t* target) {
-    const auto lower =
-        hn::Or(float8_bits<type, Simd>(v.v0), hn::ShiftLeft<8>(float8_bits<type, Simd>(v.v1)));
-    const auto upper =
-        hn::Or(float8_bits<type, Simd>(v.v2), hn::ShiftLeft<8>(float8_bits<type, Simd>(v.v3)));
-    store_vector(how, hn::Or(lower, hn::ShiftLeft<16>(upper)), target);
+  static HWY_INLINE void store(Store how, const Value& v, std::uint8_t* target) {
+    store_vector(how, narrow_float8s<type>(v), target);
   }
   template <typename Step>
   static HWY_INLINE Value first(Step step, Value v) {

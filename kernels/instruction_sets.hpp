@@ -7,3 +7,5 @@
 // SSSE3 without SSE4 is older than anything this runs on. SVE's vectors cannot be members of a
 // struct; such machines have NEON, too.
 #define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SVE | HWY_SVE2 | HWY_SVE_256 | HWY_SVE2_128)
+// Not compiled for unless asked for: fp8 takes its instructions on bytes.
+#define HWY_WANT_AVX3_DL 1

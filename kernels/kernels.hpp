@@ -48,7 +48,6 @@ void scaled_sum(DataType type, std::span<const void* const> sources,
 
 // target[i] = source[i] as another type of is_floating_point; the same type is a copy. The ranges
 // must not overlap. Rounds once, to nearest even, from fp64 to narrow types, too; fp8 saturates.
-// fp32 to and from fp16, bf16 and fp8 run at the speed of memory.
 void cast(DataType from, DataType to, const void* source, void* target, std::size_t count);
 
 // out[i] = finish(op(a[i], b[i])), where a and out are fp32 and b is of the narrower floating-point

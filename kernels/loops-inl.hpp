@@ -55,13 +55,11 @@ class Reduction {
     }
     if constexpr (kIsCommon) {
       if (sources_.count > kMostAtOnce) offset = run_in_groups(target, offset, bytes, how);
-      if (sources_.count == 2) {
-        // Once more with a count and addresses that the compiler knows to stay: 5 to 10 % faster.
-        const void* const two[] = {sources_.arrays[0], sources_.arrays[1]};
-        run_at_once({two, 2}, target, offset, bytes, how);
-      } else {
-        run_at_once(sources_, target, offset, bytes, how);
-      }
+    }
+    if (sources_.count == 2) {
+      // Once more with a count and addresses that the compiler knows to stay: 5 to 10 % faster.
+      const void* const two[] = {sources_.arrays[0], sources_.arrays[1]};
+      run_at_once({two, 2}, target, offset, bytes, how);
     } else {
       run_at_once(sources_, target, offset, bytes, how);
     }
@@ -76,7 +74,7 @@ class Reduction {
   static constexpr std::size_t kStep = F::kBytes;
   // Out of the cache, up to so many arrays are read at full speed at once; 24 take twice the time.
   static constexpr std::size_t kMostAtOnce = 16;
-  // The others do without what costs most of the compile time.
+  // The others do without the groups, which cost compile time.
   static constexpr bool kIsCommon = contains(Floats(), type) || contains(Halves(), type);
 
   struct One {

@@ -306,28 +306,28 @@ struct Float8;
 template <>
 struct Float8<DataType::kFloat8E4M3> {
   static constexpr int kMantissaBits = 3;
-  static constexpr int kBias = 7;
+  static constexpr std::uint32_t kBias = 7;
   static constexpr float kMax = 448;
 };
 template <>
 struct Float8<DataType::kFloat8E5M2> {
   static constexpr int kMantissaBits = 2;
-  static constexpr int kBias = 15;
+  static constexpr std::uint32_t kBias = 15;
   static constexpr float kMax = 57344;
 };
 
 // fp32 of the fp8 pattern in the uppermost byte; whatever is below does not count.
 template <DataType type, typename Lanes, typename Bits>
-PR_HOST_DEVICE auto float_of_float8_bits(Bits bits) {
+PR_HOST_DEVICE constexpr auto float_of_float8_bits(Bits bits) {
   using Format = Float8<type>;
   constexpr int kPlaces = 23 - Format::kMantissaBits;  // from the last one to that of an fp32
-  constexpr std::uint32_t kRebias = (127u - Format::kBias) << 23;
+  constexpr std::uint32_t kRebias = (127 - Format::kBias) << 23;
   const auto size = Lanes::bit_and(Lanes::template shift_right<24 - kPlaces>(bits),
                                    Lanes::constant(bits, 0x7fu << kPlaces));
   // As if all were normal. A tiny one t comes out as u = (t + least) / 2: 2u - least is right. That
   // is less than u for tiny ones only.
   const auto normal = Lanes::as_float(Lanes::add(size, Lanes::constant(bits, kRebias)));
-  const auto least = Lanes::constant(normal, OneLane::as_float(kRebias + (1u << 23)));  // not tiny
+  const auto least = Lanes::constant(normal, OneLane::as_float(kRebias + (1u << 23)));
   const auto number = Lanes::smaller(normal, Lanes::add(normal, Lanes::subtract(normal, least)));
   // Above the largest: NaN, or infinity, by the mantissa.
   const auto special =
@@ -337,28 +337,37 @@ PR_HOST_DEVICE auto float_of_float8_bits(Bits bits) {
                                        bits, Lanes::constant(bits, 0x80000000u)));
 }
 
-// The fp8 pattern, in the lowest byte, nearest to v (ties to even). What is too large becomes the
-// largest number, a NaN 0x7f with its sign.
+// The fp8 pattern nearest to `size` (ties to even) less kFloat8Rebias, in the lowest byte; the
+// other bytes are of no use. Precondition: 0 <= size <= kMax.
+template <DataType type, typename Lanes, typename V>
+PR_HOST_DEVICE auto round_to_float8(V size) {
+  constexpr int kPlaces = 23 - Float8<type>::kMantissaBits;
+  const auto bits = Lanes::as_bits(size);
+  // The power of two below; that of the least normal number for tiny ones.
+  const auto power =
+      Lanes::bit_and(Lanes::larger(bits, Lanes::constant(bits, (128 - Float8<type>::kBias) << 23)),
+                     Lanes::constant(bits, 0x7f800000u));
+  // Next to a number whose last place is the pattern's, the addition does the rounding: its last
+  // byte has the places, its upper bits have the exponent.
+  const auto scale = Lanes::constant(size, OneLane::as_float((127u + kPlaces) << 23));
+  const auto rounded = Lanes::as_bits(Lanes::multiply_add(Lanes::as_float(power), scale, size));
+  return Lanes::add(rounded, Lanes::template shift_right<kPlaces>(rounded));
+}
+template <DataType type>
+inline constexpr std::uint32_t kFloat8Rebias =
+    (0u - ((23 - Float8<type>::kMantissaBits + 128 - Float8<type>::kBias)
+           << Float8<type>::kMantissaBits)) &
+    0xffu;
+
+// The fp8 pattern, in the lowest byte, nearest to v (ties to even); the other bytes are 0. What is
+// too large becomes the largest number, a NaN 0x7f with its sign.
 template <DataType type, typename Lanes, typename V>
 PR_HOST_DEVICE auto float8_bits(V v) {
-  using Format = Float8<type>;
-  constexpr int kPlaces = 23 - Format::kMantissaBits;
-  constexpr std::uint32_t kLeast = 128u - Format::kBias;  // exponent of the least normal number
-  // Added to the last byte of the sum below, with the exponent's bits, it makes the pattern. Even,
-  // so that ties stay where they are.
-  constexpr std::uint32_t kRebias =
-      (0u - ((static_cast<std::uint32_t>(kPlaces) + kLeast) << Format::kMantissaBits)) & 0xffu;
-  static_assert(kRebias % 2 == 0);
   const auto bits = Lanes::as_bits(v);
-  const auto size = Lanes::smaller(Lanes::bit_and(bits, Lanes::constant(bits, 0x7fffffffu)),
-                                   Lanes::constant(bits, OneLane::as_bits(Format::kMax)));
-  // Next to a number whose last place is the pattern's, the addition does the rounding.
-  const auto exponent = Lanes::larger(Lanes::bit_and(size, Lanes::constant(bits, 0x7f800000u)),
-                                      Lanes::constant(bits, kLeast << 23));
-  const auto large = Lanes::add(
-      exponent, Lanes::constant(bits, (static_cast<std::uint32_t>(kPlaces) << 23) + kRebias));
-  const auto rounded = Lanes::as_bits(Lanes::add(Lanes::as_float(size), Lanes::as_float(large)));
-  const auto finite = Lanes::add(rounded, Lanes::template shift_right<kPlaces>(rounded));
+  const auto size = Lanes::as_float(Lanes::bit_and(bits, Lanes::constant(bits, 0x7fffffffu)));
+  const auto most = Lanes::constant(v, Float8<type>::kMax);
+  const auto finite = Lanes::add(round_to_float8<type, Lanes>(Lanes::smaller(size, most)),
+                                 Lanes::constant(bits, kFloat8Rebias<type>));
   const auto nan = Lanes::constant(bits, 0x7fu);
   // As floats, because a mask is for lanes of one kind.
   const auto pattern = Lanes::as_bits(Lanes::select(Lanes::is_nan(v), Lanes::as_float(nan),

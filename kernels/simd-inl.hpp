@@ -45,6 +45,10 @@ struct Simd {
       return hn::Mul(a, b);
     }
   }
+  template <typename V>
+  static HWY_INLINE V multiply_add(V a, V b, V c) {
+    return hn::MulAdd(a, b, c);
+  }
   template <typename V, typename Divisor>
   static HWY_INLINE V divide(V a, Divisor divisor) {
     const hn::DFromV<V> d;
