@@ -140,6 +140,8 @@ struct TypeList {};
 using Floats = TypeList<DataType::kFloat32, DataType::kFloat64>;
 using Halves = TypeList<DataType::kFloat16, DataType::kBfloat16>;
 using Float8s = TypeList<DataType::kFloat8E4M3, DataType::kFloat8E5M2>;
+using NarrowFloats =
+    TypeList<DataType::kFloat16, DataType::kBfloat16, DataType::kFloat8E4M3, DataType::kFloat8E5M2>;
 using SmallIntegers =
     TypeList<DataType::kInt8, DataType::kUint8, DataType::kInt16, DataType::kUint16>;
 using LargeIntegers =

@@ -46,6 +46,23 @@ void scale(DataType type, double factor, const void* source, void* target, std::
 void scaled_sum(DataType type, std::span<const void* const> sources,
                 std::span<const double> factors, void* out, std::size_t count, Finish finish = {});
 
+// target[i] = source[i] as another type of is_floating_point; the same type is a copy. The ranges
+// must not overlap. Rounds once, to nearest even, from fp64 to narrow types, too; fp8 saturates.
+// fp32 to and from fp16, bf16 and fp8 run at the speed of memory.
+void cast(DataType from, DataType to, const void* source, void* target, std::size_t count);
+
+// out[i] = finish(op(a[i], b[i])), where a and out are fp32 and b is of the narrower floating-point
+// type `wire`: the result of a cast of b and a reduce, in one pass. out may equal a.
+void reduce_mixed(ReduceOp op, DataType wire, const void* a, const void* b, void* out,
+                  std::size_t count, Finish finish = {});
+
+// Row i of target = row rows[i] of source. No overlap of source and target.
+void pack_rows(const void* source, std::size_t row_bytes, std::span<const std::int64_t> rows,
+               void* target);
+// Row rows[i] of target = row i of source; of equal indices the last one stays.
+void unpack_rows(const void* source, std::size_t row_bytes, std::span<const std::int64_t> rows,
+                 void* target);
+
 // Copies; the ranges must not overlap. Large copies pass by the cache where that is faster.
 void copy(const void* source, void* target, std::size_t bytes);
 

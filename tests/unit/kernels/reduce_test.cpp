@@ -12,6 +12,7 @@
 
 #include "kernels/kernels.hpp"
 #include "kernels/request.hpp"
+#include "tests/unit/kernels/buffer.hpp"
 #include "tests/unit/kernels/instruction_sets.hpp"
 #include "tests/unit/kernels/oracle.hpp"
 
@@ -20,31 +21,6 @@ namespace {
 
 class Reduce : public OnEachInstructionSet {};
 INSTANTIATE_TEST_SUITE_P(Kernels, Reduce, instruction_sets(), instruction_set_name);
-
-// Elements at a chosen distance from an aligned address, with guard bytes on both sides.
-class Buffer {
- public:
-  Buffer(const std::vector<std::uint8_t>& elements, std::size_t misalignment)
-      : bytes_(elements.size()), storage_(elements.size() + 2 * kGuard + kAlignment, kMark) {
-    const auto address = reinterpret_cast<std::uintptr_t>(storage_.data()) + kGuard;
-    start_ = kGuard + (kAlignment - address % kAlignment) % kAlignment + misalignment;
-    if (bytes_ != 0) std::memcpy(data(), elements.data(), bytes_);
-  }
-  std::uint8_t* data() { return storage_.data() + start_; }
-  bool is_guard_intact() const {
-    const auto is_mark = [](std::uint8_t byte) { return byte == kMark; };
-    return std::all_of(storage_.begin(), storage_.begin() + start_, is_mark) &&
-           std::all_of(storage_.begin() + start_ + bytes_, storage_.end(), is_mark);
-  }
-
- private:
-  static constexpr std::size_t kAlignment = 64;
-  static constexpr std::size_t kGuard = 128;
-  static constexpr std::uint8_t kMark = 0xa5;
-  std::size_t bytes_;
-  std::vector<std::uint8_t> storage_;
-  std::size_t start_;
-};
 
 struct Case {
   DataType type;
@@ -70,18 +46,18 @@ void check(const Case& c) {
   const auto misalignment = [&](std::size_t i) {
     return c.misalignments[i % c.misalignments.size()];
   };
-  std::vector<Buffer> buffers;
+  std::vector<GuardedBuffer> buffers;
   for (std::size_t i = 0; i < c.source_count; ++i) {
     buffers.emplace_back(oracle::random_elements(c.type, c.count, 1000 * i + c.count),
                          misalignment(i + 1));
   }
   std::vector<const void*> sources;
-  for (Buffer& buffer : buffers) sources.push_back(buffer.data());
+  for (GuardedBuffer& buffer : buffers) sources.push_back(buffer.data());
   std::vector<std::uint8_t> expected(c.count * size_bytes(c.type));
   oracle::reduce(c.type, c.op, sources, expected.data(), c.count, c.divide_by);
 
-  Buffer own(std::vector<std::uint8_t>(expected.size()), misalignment(0));
-  Buffer& target = c.target_is_source < 0 ? own : buffers[c.target_is_source];
+  GuardedBuffer own(std::vector<std::uint8_t>(expected.size()), misalignment(0));
+  GuardedBuffer& target = c.target_is_source < 0 ? own : buffers[c.target_is_source];
   if (c.source_count == 2) {
     reduce(c.type, c.op, sources[0], sources[1], target.data(), c.count, {c.divide_by});
   } else {
@@ -89,7 +65,7 @@ void check(const Case& c) {
   }
   ASSERT_EQ(oracle::first_difference(c.type, expected.data(), target.data(), c.count), "");
   ASSERT_TRUE(own.is_guard_intact());
-  for (const Buffer& buffer : buffers) ASSERT_TRUE(buffer.is_guard_intact());
+  for (const GuardedBuffer& buffer : buffers) ASSERT_TRUE(buffer.is_guard_intact());
 }
 
 template <typename F>
@@ -160,7 +136,7 @@ TEST_P(Reduce, WorksInPlaceOverEitherOperand) {
 TEST_P(Reduce, TakesTheSameBufferForBothOperands) {
   for_each_computation([](DataType type, ReduceOp op) {
     const auto elements = oracle::random_elements(type, 333, 7);
-    Buffer buffer(elements, 4);
+    GuardedBuffer buffer(elements, 4);
     const void* const sources[] = {elements.data(), elements.data()};
     std::vector<std::uint8_t> expected(elements.size());
     oracle::reduce(type, op, sources, expected.data(), 333, 1);
@@ -275,7 +251,7 @@ TEST_P(Reduce, GivesTheSameBitsPastTheCacheAsInPieces) {
       reduce(type, ReduceOp::kSum, &a[at], &b[at], &pieces[at], std::min(kPiece, count - i));
     }
     for (std::size_t misalignment : {0, 8, 1}) {
-      Buffer target(std::vector<std::uint8_t>(count * size), misalignment);
+      GuardedBuffer target(std::vector<std::uint8_t>(count * size), misalignment);
       reduce(type, ReduceOp::kSum, a.data(), b.data(), target.data(), count);
       ASSERT_EQ(oracle::first_difference(type, pieces.data(), target.data(), count), "");
       ASSERT_TRUE(target.is_guard_intact());
