@@ -41,6 +41,8 @@ class CallReader {
     spec_.root = has_root(call_.collective) ? call_.root : 0;
     const bool has_order = spec_.op == ReduceOp::kUser && !call_.reduction.user->is_commutative;
     spec_.is_ordered = reduces(call_.collective) && (is_ordered || has_order);
+    spec_.wire_type = call_.wire_type;
+    if (Status status = check_wire_type(); !status.is_ok()) return status;
     if (Status status = read_counts(); !status.is_ok()) return status;
     return read_buffers();
   }
@@ -71,6 +73,23 @@ class CallReader {
     if (!std::isfinite(call_.reduction.factor)) return bad("the factor is not finite");
     if (op == ReduceOp::kWeightedAvg && call_.reduction.factor < 0) {
       return bad("the weight is negative");
+    }
+    return ok();
+  }
+
+  Status check_wire_type() {
+    if (!call_.wire_type) return ok();
+    const DataType wire = *call_.wire_type;
+    if (wire == call_.type) {
+      spec_.wire_type.reset();
+      return ok();
+    }
+    const bool is_narrow = is_valid(wire) && is_floating_point(wire) && size_bytes(wire) < 4;
+    if (call_.collective != Collective::kAllReduce || call_.type != DataType::kFloat32 ||
+        !is_narrow || spec_.op == ReduceOp::kUser) {
+      return bad(
+          "only an all_reduce of float by a built-in operator can have a wire type, and only "
+          "one of 8 or 16 bits");
     }
     return ok();
   }

@@ -19,6 +19,7 @@ std::size_t PlanCache::hash(const CollectiveSpec& spec) {
   };
   mix(static_cast<std::uint64_t>(spec.collective) << 24 |
       static_cast<std::uint64_t>(spec.type) << 16 | static_cast<std::uint64_t>(spec.op) << 8 |
+      static_cast<std::uint64_t>(spec.wire_type.value_or(spec.type)) << 32 |
       static_cast<std::uint64_t>(spec.is_ordered) << 1 |
       static_cast<std::uint64_t>(spec.is_in_place));
   mix(static_cast<std::uint64_t>(spec.root));
@@ -37,7 +38,9 @@ PlanOptions PlanCache::options_for(const CollectiveSpec& spec) const {
   }
   const bool keeps_order =
       known.value().generator->keeps_rank_order && known.value().levels == Algorithm::Levels::kOne;
-  if (!spec.is_ordered || keeps_order) options.algorithm = algorithm_;
+  const bool fits_wire = !spec.wire_type || (known.value().generator->generate_narrow != nullptr &&
+                                             known.value().levels == Algorithm::Levels::kOne);
+  if ((!spec.is_ordered || keeps_order) && fits_wire) options.algorithm = algorithm_;
   return options;
 }
 

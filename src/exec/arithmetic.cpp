@@ -6,7 +6,11 @@
 namespace polyrail {
 
 Arithmetic::Arithmetic(const CollectiveSpec& spec, const UserOp* user)
-    : type_(spec.type), op_(spec.op), is_stepwise_(spec.is_ordered), user_(user) {
+    : type_(spec.type),
+      wire_(spec.wire_type.value_or(spec.type)),
+      op_(spec.op),
+      is_stepwise_(spec.is_ordered),
+      user_(user) {
   PR_ASSERT((op_ == ReduceOp::kUser) == (user != nullptr) || !reduces(spec.collective));
   if (op_ == ReduceOp::kAvg) divisor_ = spec.rank_count;
   // The factors have been applied to the inputs.
@@ -21,6 +25,17 @@ void Arithmetic::reduce(const std::byte* a, const std::byte* b, std::byte* out, 
     return;
   }
   polyrail::reduce(type_, op_, a, b, out, count, {is_final ? divisor_ : 1});
+}
+
+void Arithmetic::reduce_wire(const std::byte* a, const std::byte* b, std::byte* out,
+                             std::uint64_t bytes, bool is_final) const {
+  reduce_mixed(op_, wire_, a, b, out, bytes / size_bytes(type_), {is_final ? divisor_ : 1});
+}
+
+void Arithmetic::cast(const std::byte* source, std::byte* target, std::uint64_t bytes,
+                      bool from_wire) const {
+  polyrail::cast(from_wire ? wire_ : type_, from_wire ? type_ : wire_, source, target,
+                 bytes / size_bytes(type_));
 }
 
 void Arithmetic::reduce_many(std::span<const void* const> operands, std::byte* out,

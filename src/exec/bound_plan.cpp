@@ -58,6 +58,9 @@ void find_stream(const Layout& layout, int rank, const Schedule& schedule, std::
     signal.may_skip_landing = is_private(layout, rank, schedule, index, wait.target);
     bound.steps[index].stream_signal = wait.signal;
     bound.steps[index].streams_operand = is_operand;
+    if (wait.target.space == Space::kWire) {
+      bound.steps[index].stream_factor = static_cast<std::uint32_t>(bound.wire_factor);
+    }
     return;
   }
 }
@@ -99,6 +102,8 @@ Result<BoundPlan> bind_plan(const Plan& plan, int rank) {
   bound.is_uneven_exchange = is_exchange(plan.spec.collective) && !plan.spec.counts.empty();
   bind_takes(layout, rank, bound);
   bound.scratch_bytes = schedule.scratch_bytes;
+  bound.wire_bytes = schedule.wire_bytes;
+  bound.wire_factor = size_bytes(plan.spec.type) / element_bytes(plan.spec, Space::kWire);
   bound.steps.resize(schedule.steps.size());
 
   for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
@@ -120,6 +125,8 @@ Result<BoundPlan> bind_plan(const Plan& plan, int rank) {
       signal.peer = step.peer;
       signal.rail = step.rail;
       signal.target = step.target;
+      signal.element_bytes =
+          static_cast<std::uint32_t>(element_bytes(plan.spec, step.target.space));
       signal.wait_step = static_cast<std::uint32_t>(i);
       const std::pair<int, int> from{step.peer, step.rail};
       if (std::find(bound.expected.begin(), bound.expected.end(), from) == bound.expected.end()) {
@@ -138,6 +145,7 @@ Result<BoundPlan> bind_plan(const Plan& plan, int rank) {
     out.source = step.source;
     out.operand = step.operand;
     out.target = step.target;
+    out.bytes = step.target.bytes * (step.target.space == Space::kWire ? bound.wire_factor : 1);
     find_stream(layout, rank, schedule, static_cast<std::uint32_t>(i), bound);
     if (out.stream_signal != kNoStep) {
       find_followed(plan.spec, schedule, static_cast<std::uint32_t>(i), bound);

@@ -25,13 +25,15 @@ struct BoundStep {
   Slice source;
   Slice operand;
   Slice target;
+  std::uint64_t bytes = 0;          // reduce, copy: of the target, in the call's type
   std::uint32_t blocker_count = 0;  // steps that must be done before this one starts
   std::uint32_t dependent_begin = 0;
   std::uint32_t dependent_end = 0;
   // reduce, copy: the signal whose bytes it may consume as they land; its wait is then not among
   // the blockers. kNoStep: none.
   std::uint32_t stream_signal = kNoStep;
-  bool streams_operand = false;  // the arriving bytes are the operand, not the source
+  bool streams_operand = false;     // the arriving bytes are the operand, not the source
+  std::uint32_t stream_factor = 1;  // bytes of the call's type for each that arrives
   // In place, a step that streams and the put that reads what it writes over: the step follows the
   // put byte by byte. Both have the number of the pair in `followed`; `follower`: of the put.
   std::uint32_t followed = kNoStep;
@@ -43,6 +45,7 @@ struct BoundSignal {
   int peer = -1;
   int rail = -1;
   Slice target;
+  std::uint32_t element_bytes = 1;
   std::uint32_t wait_step = kNoStep;
   std::uint32_t stream_step = kNoStep;
   // Nothing but the streaming step reads what lands, so the bytes need not land at all.
@@ -67,6 +70,8 @@ struct BoundPlan {
   std::uint64_t most_input_bytes = 0;  // of any rank; of an uneven exchange not known
   std::vector<BoundTake> takes;
   std::uint64_t scratch_bytes = 0;
+  std::uint64_t wire_bytes = 0;
+  std::uint64_t wire_factor = 1;  // bytes of the call's type for each of the wire type
   std::vector<BoundStep> steps;
   std::vector<std::uint32_t> dependents;      // of all steps, by dependent_begin/end
   std::vector<std::uint32_t> starters;        // steps without blockers

@@ -8,6 +8,10 @@ namespace {
 constexpr int kCheckShift = 48;
 constexpr std::uint64_t kCountBits = (std::uint64_t{1} << kCheckShift) - 1;
 
+// Of even ones: the count, and one more than the wire type, if there is one.
+constexpr int kWireShift = 56;
+constexpr std::uint64_t kEvenCountBits = (std::uint64_t{1} << kWireShift) - 1;
+
 }  // namespace
 
 // From the lowest bit: in place 1, root 16, operator 5, type 6, collective 4.
@@ -20,7 +24,10 @@ std::uint32_t call_kind(const CollectiveSpec& spec) {
 }
 
 std::uint64_t call_count(const CollectiveSpec& spec) {
-  if (spec.counts.empty()) return spec.count;
+  if (spec.counts.empty()) {
+    const auto wire = spec.wire_type ? static_cast<std::uint64_t>(*spec.wire_type) + 1 : 0;
+    return spec.count | wire << kWireShift;
+  }
   if (is_exchange(spec.collective)) return kUnevenCount;
   std::uint64_t sum = 0;
   std::uint64_t check = 0;
@@ -38,7 +45,7 @@ std::string call_text(std::uint32_t kind, std::uint64_t count) {
   if (collective == Collective::kBarrier) return text;
   text += " of ";
   if ((count & kUnevenCount) == 0) {
-    text += std::to_string(count) + ' ';
+    text += std::to_string(count & kEvenCountBits) + ' ';
   } else if (collective == Collective::kAllGather || collective == Collective::kReduceScatter) {
     text += std::to_string(count & kCountBits) + " in uneven parts (check " +
             std::to_string(count >> kCheckShift & 0x7fff) + "), ";
@@ -50,6 +57,10 @@ std::string call_text(std::uint32_t kind, std::uint64_t count) {
     text += ", " + std::string(name(static_cast<ReduceOp>(kind >> 17 & 0x1f)));
   }
   if (has_root(collective)) text += ", root " + std::to_string(kind >> 1 & 0xffff);
+  if ((count & kUnevenCount) == 0 && count >> kWireShift != 0) {
+    const auto wire = static_cast<DataType>((count >> kWireShift) - 1);
+    text += " as " + std::string(name(wire)) + " on the wire";
+  }
   if ((kind & 1) != 0) text += ", in place";
   return text;
 }

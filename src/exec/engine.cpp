@@ -218,6 +218,7 @@ void Engine::begin(Operation& operation) {
     return;
   }
   operation.buffers.scratch = scratch_.at_least(plan.scratch_bytes);
+  operation.buffers.wire = wire_.at_least(plan.wire_bytes);
   executor_.reserve(plan);
   for (Link* link : links_) {
     if (link != nullptr) link->reserve(plan.steps.size());

@@ -145,6 +145,7 @@ class Engine final : public Sink, public Link::Listener {
   static constexpr std::uint32_t kRemembered = 16;
   std::array<Begun, kRemembered> begun_{};
   GrowingMemory scratch_;
+  GrowingMemory wire_;    // scratch for elements of the wire type
   GrowingMemory scaled_;  // inputs times their factors
   IdlePolicy idle_policy_;
   bool is_waiting_ = false;

@@ -38,6 +38,8 @@ const std::byte* Executor::source_of(const Slice& slice) const {
       return buffers_.input + slice.offset_bytes;
     case Space::kOutput:
       return buffers_.output + slice.offset_bytes;
+    case Space::kWire:
+      return buffers_.wire + slice.offset_bytes;
     case Space::kScratch:
       break;
   }
@@ -45,8 +47,11 @@ const std::byte* Executor::source_of(const Slice& slice) const {
 }
 
 std::byte* Executor::target_of(const Slice& slice) const {
-  PR_ASSERT(slice.space != Space::kInput || plan_->spec.is_in_place);
-  return (slice.space == Space::kScratch ? buffers_.scratch : buffers_.output) + slice.offset_bytes;
+  PR_ASSERT(slice.space != Space::kInput);
+  std::byte* const memory = slice.space == Space::kScratch ? buffers_.scratch
+                            : slice.space == Space::kWire  ? buffers_.wire
+                                                           : buffers_.output;
+  return memory + slice.offset_bytes;
 }
 
 bool Executor::advance() {
@@ -74,7 +79,7 @@ void Executor::on_ready(std::uint32_t index) {
     case StepOp::kReduce:
     case StepOp::kCopy:
       if (step.stream_signal == kNoStep) {
-        consume(index, 0, step.target.bytes, nullptr);
+        consume(index, 0, step.bytes, nullptr);
         return;
       }
       // What had landed before this step could start; the rest is consumed as it comes.
@@ -121,8 +126,8 @@ bool Executor::is_expected(int peer, const SliceHeader& header) const {
   }
   return signal.is_used && signal.peer == peer && header.offset_bytes <= signal.target.bytes &&
          header.bytes <= signal.target.bytes - header.offset_bytes &&
-         header.offset_bytes % size_bytes(plan_->spec.type) == 0 &&
-         header.bytes % size_bytes(plan_->spec.type) == 0;
+         header.offset_bytes % signal.element_bytes == 0 &&
+         header.bytes % signal.element_bytes == 0;
 }
 
 std::uint64_t Executor::expected_bytes(std::uint32_t signal) const {
@@ -163,7 +168,7 @@ void Executor::on_bytes(const SliceHeader& header, std::uint32_t offset_bytes,
   const std::uint64_t first = header.offset_bytes + offset_bytes;
   signals_[header.signal].landed.add(
       first, first + bytes.size(), [&](std::uint64_t begin, std::uint64_t end) {
-        consume(signal.stream_step, begin, end, bytes.data() + (begin - first));
+        consume_landed(signal.stream_step, begin, end, bytes.data() + (begin - first));
       });
   raise_if_complete(header.signal);
 }
@@ -179,11 +184,17 @@ void Executor::raise_if_complete(std::uint32_t index) {
 void Executor::take(std::uint32_t index, std::uint64_t begin, std::uint64_t end) {
   const BoundStep& step = plan_->steps[index];
   if (step.followed == kNoStep) {
-    consume(index, begin, end, nullptr);
+    consume_landed(index, begin, end, nullptr);
     return;
   }
   read_[step.followed].for_each_within(
       begin, end, [&](std::uint64_t from, std::uint64_t to) { consume(index, from, to, nullptr); });
+}
+
+void Executor::consume_landed(std::uint32_t index, std::uint64_t begin, std::uint64_t end,
+                              const std::byte* arrived) {
+  const std::uint64_t factor = plan_->steps[index].stream_factor;
+  consume(index, begin * factor, end * factor, arrived);
 }
 
 void Executor::consume(std::uint32_t index, std::uint64_t begin, std::uint64_t end,
@@ -192,22 +203,34 @@ void Executor::consume(std::uint32_t index, std::uint64_t begin, std::uint64_t e
   StepState& state = steps_[index];
   compute(step, begin, end, arrived);
   state.bytes_done += end - begin;
-  if (state.bytes_done == step.target.bytes) step_done(index);
+  if (state.bytes_done == step.bytes) step_done(index);
 }
 
 // Computes bytes [begin, end) of a step; `arrived`, if not null, stands in for the streamed input.
 void Executor::compute(const BoundStep& step, std::uint64_t begin, std::uint64_t end,
                        const std::byte* arrived) {
   if (begin == end) return;
-  std::byte* target = target_of(step.target) + begin;
-  const std::byte* source = source_of(step.source) + begin;
+  const auto at = [&](const Slice& slice) {
+    return slice.space == Space::kWire ? begin / plan_->wire_factor : begin;
+  };
+  std::byte* target = target_of(step.target) + at(step.target);
+  const std::byte* source = source_of(step.source) + at(step.source);
+  const bool is_source_wire = step.source.space == Space::kWire;
   if (step.op == StepOp::kReduce) {
-    const std::byte* operand = source_of(step.operand) + begin;
+    const std::byte* operand = source_of(step.operand) + at(step.operand);
     if (arrived != nullptr) (step.streams_operand ? operand : source) = arrived;
-    arithmetic_.reduce(source, operand, target, end - begin, step.is_final);
+    if (step.operand.space == Space::kWire) {
+      arithmetic_.reduce_wire(source, operand, target, end - begin, step.is_final);
+    } else {
+      arithmetic_.reduce(source, operand, target, end - begin, step.is_final);
+    }
     return;
   }
   if (arrived != nullptr) source = arrived;
+  if (is_source_wire != (step.target.space == Space::kWire)) {
+    arithmetic_.cast(source, target, end - begin, is_source_wire);
+    return;
+  }
   const void* operands[] = {source};
   arithmetic_.reduce_many(operands, target, end - begin, step.is_final);
 }

@@ -22,6 +22,7 @@ class Executor final {
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
     std::byte* scratch = nullptr;
+    std::byte* wire = nullptr;
   };
 
   // Makes room for a plan; the only place that allocates.
@@ -68,6 +69,9 @@ class Executor final {
   void run_put(std::uint32_t step);
   void compute(const BoundStep& step, std::uint64_t begin, std::uint64_t end,
                const std::byte* arrived);
+  // What has landed is counted in bytes of the landing; the steps count bytes of the call's type.
+  void consume_landed(std::uint32_t step, std::uint64_t begin, std::uint64_t end,
+                      const std::byte* arrived);
   void consume(std::uint32_t step, std::uint64_t begin, std::uint64_t end,
                const std::byte* arrived);
   // Consumes what has landed of [begin, end), as far as it may be written over.

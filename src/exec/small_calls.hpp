@@ -37,7 +37,7 @@ class SmallCalls {
 
   // Whether a call goes this way; the same on all ranks.
   bool takes(const BoundPlan& plan) const {
-    return rank_count_ <= kMostRanks && !plan.is_uneven_exchange &&
+    return rank_count_ <= kMostRanks && !plan.is_uneven_exchange && !plan.spec.wire_type &&
            plan.most_input_bytes <= kMostBytes &&
            plan.most_input_bytes * static_cast<std::uint64_t>(rank_count_) <= kMostBytesOfAll;
   }

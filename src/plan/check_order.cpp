@@ -112,7 +112,7 @@ class OrderCheck {
   Status run() {
     if (Status status = check_circles(); !status.is_ok()) return status;
     order_ = moments_.order();
-    by_memory_.resize(std::size_t{3} * graph_.rank_count());
+    by_memory_.resize(std::size_t{4} * graph_.rank_count());
     for (StepGraph::Id id = 0; id < graph_.size(); ++id) {
       if (is_partly_aliased(graph_.rank(id), graph_.step(id))) {
         return bad(graph_.describe(id) + " writes over a part of what it still reads");
@@ -155,7 +155,7 @@ class OrderCheck {
     const Layout::Place place = layout_.place(rank, slice);
     access.begin_byte = place.begin;
     access.end_byte = place.end;
-    by_memory_[rank * 3 + static_cast<std::size_t>(place.memory)].push_back(access);
+    by_memory_[rank * 4 + static_cast<std::size_t>(place.memory)].push_back(access);
   }
 
   void add_accesses(int run, StepGraph::Id id) {
@@ -263,7 +263,7 @@ class OrderCheck {
   StepGraph graph_;
   Moments moments_;
   std::vector<Moment> order_;
-  std::vector<std::vector<Access>> by_memory_;  // [rank * 3 + space]
+  std::vector<std::vector<Access>> by_memory_;  // [rank * 4 + space]
 };
 
 }  // namespace

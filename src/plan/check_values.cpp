@@ -162,11 +162,11 @@ class SymbolicRun {
 
   std::string read(int rank, const Slice& slice, std::vector<Stretch>& stretches) {
     const Layout::Place place = layout_.place(rank, slice);
-    stretches =
-        memories_[rank][static_cast<std::size_t>(place.memory)].read(place.begin, slice.bytes);
+    stretches = memories_[rank][static_cast<std::size_t>(place.memory)].read(
+        place.begin, place.end - place.begin);
     std::uint64_t found = 0;
     for (const Stretch& stretch : stretches) found += stretch.bytes;
-    if (found == slice.bytes) return {};
+    if (found == place.end - place.begin) return {};
     return "byte " + std::to_string(slice.offset_bytes + found) + " of its " +
            std::string(name(slice.space)) + " was never written";
   }
@@ -286,7 +286,7 @@ class SymbolicRun {
   const Plan& plan_;
   Layout layout_;
   Formulas formulas_;
-  std::vector<std::array<Memory, 3>> memories_;  // by rank and space
+  std::vector<std::array<Memory, 4>> memories_;  // by rank and space
 };
 
 }  // namespace

@@ -84,7 +84,7 @@ void compose_pieces(PlanBuilder& builder, const Recipe& recipe) {
       }
       const DoneSteps done_by_member =
           recipe.algorithm.levels == Algorithm::Levels::kOne
-              ? generator.generate(builder, piece)
+              ? (spec.wire_type ? generator.generate_narrow : generator.generate)(builder, piece)
               : two_level(builder, piece, hosts, generator.generate,
                           recipe.algorithm.levels == Algorithm::Levels::kTwo);
       done[c].resize(spec.rank_count);

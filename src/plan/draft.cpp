@@ -144,7 +144,7 @@ Recipe Drafter::recipe_of(const Algorithm& algorithm) const {
   recipe.hosts = topology_.rank_hosts;
   recipe.ranks.resize(spec_.rank_count);
   std::iota(recipe.ranks.begin(), recipe.ranks.end(), 0);
-  if (spec_.is_ordered || is_scan(spec_.collective)) return recipe;
+  if (spec_.is_ordered || spec_.wire_type || is_scan(spec_.collective)) return recipe;
   const auto rate = [&](int rank) {
     double sum = 0;
     for (const std::vector<RailCost>& costs : costs_) sum += costs[rank].bytes_per_s();

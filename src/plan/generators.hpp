@@ -69,6 +69,11 @@ DoneSteps tree(PlanBuilder& builder, const Piece& piece);
 DoneSteps two_level(PlanBuilder& builder, const Piece& piece, const std::vector<int>& hosts,
                     Generate across, bool uses_all_ranks);
 
+// one_shot and direct whose puts carry elements of the wire type. Scratch for those: one_shot
+// (n+1)S, direct 4S, of the narrower elements.
+DoneSteps one_shot_narrow(PlanBuilder& builder, const Piece& piece);
+DoneSteps direct_narrow(PlanBuilder& builder, const Piece& piece);
+
 // The prefix so far goes from each member to the next.
 // n-1 latencies; each rank sends S. Scratch 0, exclusive S; in place S, exclusive 2S. Best for
 // large vectors, in chunks.
@@ -102,12 +107,13 @@ struct CostShape {
 struct GeneratorInfo {
   std::string_view name;
   CostShape (*cost_shape)(Collective collective, int member_count);
-  std::string_view idea;          // for people
-  Generate generate = nullptr;    // all_reduce and scans
-  Shape shape = Shape::kStar;     // of blocks
-  bool wants_weights = false;     // gives unequal hosts unequal parts of the work
-  bool wants_mirror = false;      // every second chunk runs with the members in reverse order
-  bool keeps_rank_order = false;  // can combine operands from left to right in rank order
+  std::string_view idea;               // for people
+  Generate generate = nullptr;         // all_reduce and scans
+  Generate generate_narrow = nullptr;  // all_reduce with a wire type
+  Shape shape = Shape::kStar;          // of blocks
+  bool wants_weights = false;          // gives unequal hosts unequal parts of the work
+  bool wants_mirror = false;           // every second chunk runs with the members in reverse order
+  bool keeps_rank_order = false;       // can combine operands from left to right in rank order
 };
 
 // All of a collective but two_level, which is built over these.

@@ -196,6 +196,10 @@ std::uint64_t Layout::output_base(int rank) const {
 
 Layout::Place Layout::place(int rank, const Slice& slice) const {
   Place place{slice.space, slice.offset_bytes, slice.offset_bytes + slice.bytes};
+  if (slice.space == Space::kWire) {
+    const std::uint64_t factor = element() / element_bytes(spec_, Space::kWire);
+    return {Space::kWire, place.begin * factor, place.end * factor};
+  }
   if (!spec_.is_in_place || slice.space == Space::kScratch) return place;
   const std::uint64_t base = slice.space == Space::kInput ? input_base(rank) : output_base(rank);
   return {Space::kOutput, place.begin + base, place.end + base};

@@ -47,7 +47,8 @@ class Layout final {
   // begins so far within it.
   std::uint64_t input_base(int rank) const;
   std::uint64_t output_base(int rank) const;
-  // Where a slice lies: memories are different if and only if they share no bytes.
+  // Where a slice lies: memories are different if and only if they share no bytes. Bytes are those
+  // of elements of the call's type, also where they are held in the wire type.
   struct Place {
     Space memory = Space::kInput;
     std::uint64_t begin = 0;

@@ -47,19 +47,26 @@ class ShapeCheck {
   }
 
   std::string check_slice(const Slice& slice, int rank, std::string_view what) const {
-    if (slice.space > Space::kScratch) return std::string(what) + " lies in no known space";
+    const bool is_wire = slice.space == Space::kWire;
+    if (slice.space > Space::kWire || (is_wire && !plan_.spec.wire_type))
+      return std::string(what) + " lies in no known space";
     const std::uint64_t size = slice.space == Space::kScratch ? plan_.schedules[rank].scratch_bytes
+                               : is_wire                      ? plan_.schedules[rank].wire_bytes
                                : slice.space == Space::kInput ? sizes_[rank].input_bytes
                                                               : sizes_[rank].output_bytes;
     if (slice.offset_bytes > size || slice.bytes > size - slice.offset_bytes) {
       return std::string(what) + " ends outside the " + std::string(name(slice.space)) + " of " +
              std::to_string(size) + " bytes";
     }
-    const std::uint64_t element = size_bytes(plan_.spec.type);
+    const std::uint64_t element = element_bytes(plan_.spec, slice.space);
     if (slice.offset_bytes % element != 0 || slice.bytes % element != 0) {
       return std::string(what) + " is not whole elements";
     }
     return {};
+  }
+
+  std::uint64_t elements(const Slice& slice) const {
+    return slice.bytes / element_bytes(plan_.spec, slice.space);
   }
 
   std::string check_target(const Slice& target, int rank) const {
@@ -84,6 +91,9 @@ class ShapeCheck {
         return check_target(step.target, rank);
       }
       if (step.source.bytes != step.target.bytes) return "source and target differ in size";
+      if ((step.source.space == Space::kWire) != (step.target.space == Space::kWire)) {
+        return "source and target differ in type";
+      }
       std::string wrong = check_slice(step.source, rank, "source");
       return wrong.empty() ? check_target(step.target, step.peer) : wrong;
     }
@@ -91,10 +101,15 @@ class ShapeCheck {
     if (step.peer != -1 || step.rail != -1 || step.signal != 0) {
       return "it names a peer, rail or signal";
     }
-    if (step.source.bytes != step.target.bytes) return "source and target differ in size";
+    if (elements(step.source) != elements(step.target)) return "source and target differ in size";
+    if (step.op == StepOp::kReduce &&
+        (step.source.space == Space::kWire || step.target.space == Space::kWire)) {
+      return "it combines in the wire type";
+    }
     std::string wrong = check_slice(step.source, rank, "source");
     if (wrong.empty() && step.op == StepOp::kReduce) {
-      if (step.operand.bytes != step.target.bytes) return "operand and target differ in size";
+      if (elements(step.operand) != elements(step.target))
+        return "operand and target differ in size";
       wrong = check_slice(step.operand, rank, "operand");
     } else if (wrong.empty() && step.operand != Slice{}) {
       return "it has an operand";
@@ -183,6 +198,8 @@ std::string_view name(Space space) {
       return "output";
     case Space::kScratch:
       return "scratch";
+    case Space::kWire:
+      return "wire";
   }
   return "unknown";
 }
@@ -209,6 +226,14 @@ Status check_spec(const CollectiveSpec& spec) {
   if (spec.root < 0 || spec.root >= spec.rank_count) {
     return bad("root " + std::to_string(spec.root) + " is not one of " +
                std::to_string(spec.rank_count) + " ranks");
+  }
+  if (spec.wire_type) {
+    const DataType wire = *spec.wire_type;
+    const bool is_narrow = is_valid(wire) && is_floating_point(wire) && size_bytes(wire) < 4;
+    if (spec.collective != Collective::kAllReduce || spec.type != DataType::kFloat32 ||
+        !is_narrow) {
+      return bad("only an all_reduce of float can have a wire type, of 8 or 16 bits");
+    }
   }
   const auto ranks = static_cast<std::uint64_t>(spec.rank_count);
   const bool is_exchange = spec.collective == Collective::kAllToAll;

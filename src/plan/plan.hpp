@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,9 @@ struct CollectiveSpec {
   int root = 0;  // reduce, broadcast, gather, scatter
   // Operands are combined from left to right in rank order, whatever the topology.
   bool is_ordered = false;
+  // all_reduce of fp32: the narrower type of what travels. Each input is rounded to it once, and so
+  // is the result; operands are combined in fp32.
+  std::optional<DataType> wire_type;
   // Uneven parts, instead of `count`: elements by rank; all_to_all: [from * rank_count + to].
   std::vector<std::uint64_t> counts;
 
@@ -60,9 +64,10 @@ constexpr bool is_scan(Collective collective) {
   return collective == Collective::kScan || collective == Collective::kExclusiveScan;
 }
 
-enum class Space : std::uint8_t { kInput, kOutput, kScratch };
+enum class Space : std::uint8_t { kInput, kOutput, kScratch, kWire };
 
-// A byte range of a rank's input, output or scratch; whole elements.
+// A byte range of a rank's input, output or scratch, or of its scratch for elements of the wire
+// type; whole elements.
 struct Slice {
   Space space = Space::kInput;
   std::uint64_t offset_bytes = 0;
@@ -70,11 +75,16 @@ struct Slice {
   friend bool operator==(const Slice&, const Slice&) = default;
 };
 
+// Size of an element in a space.
+constexpr std::size_t element_bytes(const CollectiveSpec& spec, Space space) {
+  return size_bytes(space == Space::kWire ? spec.wire_type.value_or(spec.type) : spec.type);
+}
+
 enum class StepOp : std::uint8_t {
   kPut,     // source (here) -> target (at peer), over rail; raises `signal` at the peer once
   kWait,    // done when `signal`, raised by peer's put, is there; `target` is where it landed
   kReduce,  // target = op(source, operand), element by element; both local
-  kCopy,    // target = source; both local
+  kCopy,    // target = source; both local; between spaces of unlike types a cast
 };
 
 // One step of a schedule. Steps start when all steps listed in `after` are done; there is no other
@@ -96,6 +106,7 @@ struct Step {
 struct Schedule {
   std::vector<Step> steps;
   std::uint64_t scratch_bytes = 0;
+  std::uint64_t wire_bytes = 0;  // of scratch for elements of the wire type
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
 

@@ -35,6 +35,7 @@ Plan plan_of_one(const CollectiveSpec& spec) {
   PlanBuilder builder(spec, 0);
   const std::uint64_t bytes = Layout(spec).output_bytes(0);
   if (bytes > 0 && !spec.is_in_place) {
+    // One rank's result is its input, unrounded.
     builder.copy(0, {Space::kInput, 0, bytes}, {Space::kOutput, 0, bytes},
                  /*is_final=*/reduces(spec.collective), {});
   }
@@ -132,11 +133,14 @@ Result<Plan> make_plan(const Topology& topology, const CollectiveSpec& spec,
 }
 
 double limit_us(const Topology& topology, const CollectiveSpec& spec) {
-  const auto bytes = static_cast<double>(spec.bytes());
+  auto bytes = static_cast<double>(spec.bytes());
   if (bytes == 0) return 0;
   if (spec.rank_count == 1) {
     return spec.is_in_place ? 0 : bytes * 1e6 / copy_rate(topology.host_of(0));
   }
+  const double travelling = static_cast<double>(element_bytes(spec, Space::kWire)) /
+                            static_cast<double>(size_bytes(spec.type));
+  bytes *= travelling;
   // The ends between which bytes must move: one rank of each host, or the ranks of the only host.
   const bool is_across = is_across_hosts(topology);
   std::vector<int> ends;
@@ -180,7 +184,8 @@ double limit_us(const Topology& topology, const CollectiveSpec& spec) {
   double all_in = 0;
   double all_rates = 0;
   for (std::size_t end = 0; end < ends.size(); ++end) {
-    seconds = std::max(seconds, std::max(traffic[end].out, traffic[end].in) / rates[end]);
+    seconds =
+        std::max(seconds, travelling * std::max(traffic[end].out, traffic[end].in) / rates[end]);
     all_out += traffic[end].out;
     all_in += traffic[end].in;
     all_rates += rates[end];

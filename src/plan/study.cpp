@@ -48,6 +48,11 @@ class Studying {
     } else {
       Result<Algorithm> algorithm = parse_algorithm(spec_.collective, options_.algorithm);
       if (!algorithm.is_ok()) return algorithm.status();
+      if (spec_.wire_type && (algorithm.value().generator->generate_narrow == nullptr ||
+                              algorithm.value().levels != Algorithm::Levels::kOne)) {
+        return Status(StatusCode::kInvalidArgument,
+                      "plan: " + options_.algorithm + " knows no wire type; one_shot, direct do");
+      }
       if (algorithm.value().levels != Algorithm::Levels::kOne && drafter_.host_count() < 2) {
         return Status(StatusCode::kInvalidArgument,
                       "plan: " + options_.algorithm + " needs ranks on at least two hosts");
@@ -91,6 +96,10 @@ class Studying {
     if (spec_.is_ordered) {
       std::erase_if(infos, [](const GeneratorInfo* info) { return !info->keeps_rank_order; });
     }
+    if (spec_.wire_type) {
+      infos = {find("one_shot")};
+      if (member_count > 2) infos.push_back(find("direct"));
+    }
     return infos;
   }
 
@@ -115,7 +124,7 @@ class Studying {
         draft({Levels::kTwo, info});
       }
     }
-    if (spec_.collective != Collective::kAllReduce || spec_.is_ordered) return;
+    if (spec_.collective != Collective::kAllReduce || spec_.is_ordered || spec_.wire_type) return;
     if (has_levels) {
       // What a host of several ranks takes across is a sum in scratch.
       const bool is_in_place = spec_.is_in_place && drafter_.least_ranks() == 1;

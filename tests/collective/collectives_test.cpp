@@ -267,6 +267,45 @@ TEST_P(Collectives, CallTheUsersOperatorInRankOrder) {
   }
 }
 
+// --- a narrower type on the wire
+
+float as_bfloat16(float value) {  // to nearest even, of finite numbers
+  std::uint32_t bits;
+  std::memcpy(&bits, &value, 4);
+  bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000u;
+  std::memcpy(&value, &bits, 4);
+  return value;
+}
+
+TEST_P(Collectives, RoundWhatTravelsAndSumInFullPrecision) {
+  for (const int ranks : {1, 2, 3, 4}) {
+    run_ranks(ranks, options_of(GetParam()), [&](int rank, Communicator& communicator) {
+      for (const std::uint64_t count : {1, 3000, 100003}) {
+        const auto value = [](int r, std::uint64_t i) {
+          return static_cast<float>((i * 2654435761u + static_cast<unsigned>(r) * 97u) % 100003) /
+                 1000.0f;
+        };
+        std::vector<float> input(count), out(count);
+        for (std::uint64_t i = 0; i < count; ++i) input[i] = value(rank, i);
+        Call call =
+            Call::all_reduce(input.data(), out.data(), count, DataType::kFloat32, ReduceOp::kSum);
+        call.wire_type = DataType::kBfloat16;
+        for (const bool is_in_place : {false, true}) {
+          if (is_in_place) call.output = input.data();
+          const Status status = communicator.run(call);
+          ASSERT_TRUE(status.is_ok()) << status.message();
+          const float* got = static_cast<const float*>(call.output);
+          for (std::uint64_t i = 0; i < count; ++i) {
+            float sum = as_bfloat16(value(0, i));
+            for (int r = 1; r < ranks; ++r) sum += as_bfloat16(value(r, i));
+            ASSERT_EQ(got[i], ranks == 1 ? value(0, i) : as_bfloat16(sum)) << i << " of " << count;
+          }
+        }
+      }
+    });
+  }
+}
+
 // --- deterministic mode: sums of numbers that round differently in every order
 
 TEST_P(Collectives, GiveTheSameBitsOverAnyRailsInDeterministicMode) {

@@ -254,6 +254,31 @@ TEST(UnevenExchange, NeedsOnlyOnesOwnCounts) {
   }
 }
 
+TEST(WireType, IsRightAndSendsNarrowElements) {
+  for (const DataType wire : {DataType::kBfloat16, DataType::kFloat8E4M3}) {
+    for (int ranks = 1; ranks <= 6; ++ranks) {
+      for (const std::uint64_t count : {0U, 1U, 777U, 99991U, 3000000U}) {
+        for (const bool is_in_place : {false, true}) {
+          CollectiveSpec spec = spec_of(Collective::kAllReduce, ranks, count, is_in_place);
+          spec.wire_type = wire;
+          for (const char* algorithm : {"", "one_shot", "direct"}) {
+            expect_right(unequal(ranks), spec, algorithm);
+          }
+          if (ranks == 6) expect_right(with_shm({1, 2, 3}), spec);
+          if (HasFatalFailure()) return;
+        }
+      }
+    }
+  }
+  CollectiveSpec spec = spec_of(Collective::kAllReduce, 4, 16 << 20);
+  const auto plain = make_plan(make_equal(4, {{800, 50}, {200, 50}}), spec, {});
+  spec.wire_type = DataType::kBfloat16;
+  const auto narrow = make_plan(make_equal(4, {{800, 50}, {200, 50}}), spec, {});
+  ASSERT_TRUE(plain.is_ok() && narrow.is_ok());
+  EXPECT_LT(narrow.value().limit_us, 0.51 * plain.value().limit_us);
+  EXPECT_GE(narrow.value().limit_us, 0.9 * narrow.value().predicted_us);
+}
+
 TEST(CheckSpec, RefusesWhatCannotBeRight) {
   CollectiveSpec spec = spec_of(Collective::kBroadcast, 3, 10);
   EXPECT_TRUE(check_spec(spec).is_ok());
