@@ -27,7 +27,7 @@ struct Row {
   std::string short_op = "none";  // for the table
   int root = -1;                  // -1: has none
   Timing out_of_place;
-  std::optional<Timing> in_place;  // not of a barrier
+  std::optional<Timing> in_place;  // not of a barrier, nor in OSU's style
   double limit_busbw = 0;          // GB/s; 0: not known
 };
 

@@ -175,7 +175,7 @@ class RankTest {
     Result<Timing> out_of_place = time_calls(one, input.data(), output.data());
     if (!out_of_place.is_ok()) return out_of_place.status();
     row.out_of_place = std::move(out_of_place).value();
-    if (!is_barrier()) {
+    if (!is_barrier() && !options_.style_osu) {
       Result<Timing> in_place = time_calls(one, input.data(), input.data());
       if (!in_place.is_ok()) return in_place.status();
       row.in_place = std::move(in_place).value();
