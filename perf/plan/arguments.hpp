@@ -2,7 +2,9 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include <polyrail/status.hpp>
 
@@ -19,6 +21,9 @@ struct Arguments {
   std::uint64_t size_bytes = 16 << 20;
   std::string type = "float";
   std::string op = "sum";
+  std::optional<int> root;
+  std::vector<std::uint64_t> counts;  // of uneven parts, instead of the size
+  bool is_ordered = false;
   bool is_in_place = false;
   bool splits_equally = false;
   std::string algorithm;

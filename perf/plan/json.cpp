@@ -42,7 +42,6 @@ nlohmann::json to_json(const Plan& plan) {
   nlohmann::json json = {{"collective", name(spec.collective)},
                          {"count", spec.count},
                          {"type", name(spec.type)},
-                         {"op", name(spec.op)},
                          {"in_place", spec.is_in_place},
                          {"ranks", spec.rank_count},
                          {"algorithm", plan.algorithm},
@@ -50,6 +49,10 @@ nlohmann::json to_json(const Plan& plan) {
                          {"predicted_us", plan.predicted_us},
                          {"limit_us", plan.limit_us},
                          {"schedules", nlohmann::json::array()}};
+  if (reduces(spec.collective)) json["op"] = name(spec.op);
+  if (has_root(spec.collective)) json["root"] = spec.root;
+  if (spec.is_ordered) json["ordered"] = true;
+  if (!spec.counts.empty()) json["counts"] = spec.counts;
   for (const Schedule& schedule : plan.schedules) {
     nlohmann::json steps = nlohmann::json::array();
     for (const Step& step : schedule.steps) steps.push_back(to_json(step));

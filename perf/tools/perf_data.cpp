@@ -1,6 +1,7 @@
 #include "perf/tools/perf_data.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -31,7 +32,7 @@ bool is_unsigned(DataType type) {
          type == DataType::kUint64;
 }
 
-// How an operator's exact values are made. Those left to others count as sums.
+// How an operator's exact values are made. kPreMulSum is one of scaled inputs.
 ReduceOp kind_of(DataType type, ReduceOp op) {
   if (op > ReduceOp::kMinLoc) op = ReduceOp::kSum;
   if (type != DataType::kBool) return op;
@@ -47,12 +48,29 @@ bool is_logical(ReduceOp op) {
   return op >= ReduceOp::kLogicalAnd && op <= ReduceOp::kLogicalXor;
 }
 
+// What a rank's input counts in a weighted operator. Weights of averages add up to a power of two,
+// so that dividing by their sum is exact.
+int factor_of(ReduceOp op, int rank, int rank_count) {
+  if (op == ReduceOp::kPreMulSum) return 1 + rank % 2;
+  if (op != ReduceOp::kWeightedAvg || rank > 0) return 1;
+  return static_cast<int>(std::bit_ceil(static_cast<unsigned>(rank_count))) - (rank_count - 1);
+}
+
+// Of a weighted average: a multiple of the sum of the weights; in types of a byte of one rank only.
+int weighted_input(DataType type, std::uint64_t k, std::uint64_t rank, int rank_count) {
+  const auto sum = static_cast<int>(std::bit_ceil(static_cast<unsigned>(rank_count)));
+  if (size_bytes(type) > 1) return static_cast<int>((k + rank * 7) % 4) * sum;
+  if (rank_count == 1) return k % 2 == 0 ? sum : 0;
+  return 1 + k % static_cast<std::uint64_t>(rank_count - 1) == rank ? sum : 0;
+}
+
 // Element i of a rank's input; of a pair the value, of a complex number the real part, whose
 // imaginary part is 0 for products and else the same.
 int input_value(DataType type, ReduceOp op, int rank, int rank_count, std::uint64_t i,
                 std::uint64_t seed) {
   const std::uint64_t k = (i + seed) % kPeriod;
   const auto r = static_cast<std::uint64_t>(rank);
+  if (op == ReduceOp::kWeightedAvg) return weighted_input(type, k, r, rank_count);
   op = kind_of(type, op);
   if (op == ReduceOp::kProd) {
     // Ones and one two at each element.
@@ -86,11 +104,15 @@ int input_value(DataType type, ReduceOp op, int rank, int rank_count, std::uint6
   return is_unsigned(type) || rank_count <= 2 ? value : value - 1;
 }
 
-int output_value(DataType type, ReduceOp op, int rank_count, std::uint64_t i, std::uint64_t seed) {
+int output_value(DataType type, ReduceOp op, int rank_count, int end_rank, std::uint64_t i,
+                 std::uint64_t seed) {
   const ReduceOp kind = kind_of(type, op);
-  int value = input_value(type, op, 0, rank_count, i, seed);
-  for (int rank = 1; rank < rank_count; ++rank) {
-    const int next = input_value(type, op, rank, rank_count, i, seed);
+  int value = input_value(type, op, 0, rank_count, i, seed) * factor_of(op, 0, rank_count);
+  int weights = factor_of(op, 0, rank_count);
+  for (int rank = 1; rank < end_rank; ++rank) {
+    const int factor = factor_of(op, rank, rank_count);
+    const int next = input_value(type, op, rank, rank_count, i, seed) * factor;
+    weights += factor;
     switch (kind) {
       case ReduceOp::kProd:
         value *= next;
@@ -125,6 +147,7 @@ int output_value(DataType type, ReduceOp op, int rank_count, std::uint64_t i, st
         value += next;
     }
   }
+  if (op == ReduceOp::kWeightedAvg) return value / weights;
   return op == ReduceOp::kAvg ? value / rank_count : value;
 }
 
@@ -132,10 +155,11 @@ int output_value(DataType type, ReduceOp op, int rank_count, std::uint64_t i, st
 int input_index(int rank, std::uint64_t i) {
   return static_cast<int>(i % 1000) * 8 + (rank + static_cast<int>(i % 5)) % 7;
 }
-int output_index(DataType type, ReduceOp op, int rank_count, std::uint64_t i, std::uint64_t seed) {
-  const int value = output_value(type, op, rank_count, i, seed);
+int output_index(DataType type, ReduceOp op, int rank_count, int end_rank, std::uint64_t i,
+                 std::uint64_t seed) {
+  const int value = output_value(type, op, rank_count, end_rank, i, seed);
   int least = -1;
-  for (int rank = 0; rank < rank_count; ++rank) {
+  for (int rank = 0; rank < end_rank; ++rank) {
     if (input_value(type, op, rank, rank_count, i, seed) != value) continue;
     const int index = input_index(rank, i);
     if (least < 0 || index < least) least = index;
@@ -194,9 +218,10 @@ void put(DataType type, std::byte* at, int value, int second) {
   }
 }
 
-// One period of elements; value(i) and index(i) give their parts.
+// One period of elements, from element `first` on; value(i) and index(i) give their parts.
 template <typename Value, typename Index>
-std::vector<std::byte> period(DataType type, ReduceOp op, Value&& value, Index&& index) {
+std::vector<std::byte> period(DataType type, ReduceOp op, std::uint64_t first, Value&& value,
+                              Index&& index) {
   const std::size_t size = size_bytes(type);
   std::vector<std::byte> bytes(kPeriod * size);
   for (std::uint64_t i = 0; i < kPeriod; ++i) {
@@ -204,7 +229,38 @@ std::vector<std::byte> period(DataType type, ReduceOp op, Value&& value, Index&&
     const int imaginary = op == ReduceOp::kProd ? 0 : v;
     put(type, bytes.data() + i * size, v, is_indexed(type) ? index(i) : imaginary);
   }
+  const auto middle = static_cast<std::ptrdiff_t>(first % kPeriod * size);
+  std::rotate(bytes.begin(), bytes.begin() + middle, bytes.end());
   return bytes;
+}
+
+void combine_xor(const void* a, const void* b, void* out, std::uint64_t count, DataType type,
+                 void*) {
+  for (std::uint64_t i = 0; i < count * size_bytes(type); ++i) {
+    static_cast<std::uint8_t*>(out)[i] =
+        static_cast<const std::uint8_t*>(a)[i] ^ static_cast<const std::uint8_t*>(b)[i];
+  }
+}
+constexpr UserOp kXorOfBytes{.combine = combine_xor, .is_commutative = true};
+
+// Word i of an owner's stream: splitmix64, by which each input has another output.
+std::uint64_t stream_word(int owner, std::uint64_t seed, std::uint64_t i) {
+  std::uint64_t x = (static_cast<std::uint64_t>(owner) << 48 ^ seed << 40 ^ i) + 1;
+  x *= 0x9e3779b97f4a7c15;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
+
+// Number of elements in which two stretches of memory are different.
+std::uint64_t count_different(const std::byte* a, const std::byte* b, std::uint64_t bytes,
+                              std::size_t size) {
+  if (std::memcmp(a, b, bytes) == 0) return 0;
+  std::uint64_t different = 0;
+  for (std::uint64_t i = 0; i < bytes; i += size) {
+    different += std::memcmp(a + i, b + i, size) != 0;
+  }
+  return different;
 }
 
 }  // namespace
@@ -233,9 +289,15 @@ Buffer::~Buffer() {
 }
 
 void fill_input(void* data, std::uint64_t count, DataType type, ReduceOp op, int rank,
-                int rank_count, std::uint64_t seed) {
+                int rank_count, std::uint64_t seed, std::uint64_t first) {
+  if (op == ReduceOp::kUser) {
+    const std::size_t size = size_bytes(type);
+    return fill_input(data, count * size, DataType::kUint8, ReduceOp::kBitXor, rank, rank_count,
+                      seed, first * size);
+  }
   const std::vector<std::byte> block = period(
-      type, op, [&](std::uint64_t i) { return input_value(type, op, rank, rank_count, i, seed); },
+      type, op, first,
+      [&](std::uint64_t i) { return input_value(type, op, rank, rank_count, i, seed); },
       [&](std::uint64_t i) { return input_index(rank, i); });
   const std::uint64_t bytes = count * size_bytes(type);
   for (std::uint64_t at = 0; at < bytes; at += block.size()) {
@@ -245,20 +307,55 @@ void fill_input(void* data, std::uint64_t count, DataType type, ReduceOp op, int
 }
 
 std::uint64_t count_wrong(const void* data, std::uint64_t count, DataType type, ReduceOp op,
-                          int rank_count, std::uint64_t seed) {
-  const std::vector<std::byte> block = period(
-      type, op, [&](std::uint64_t i) { return output_value(type, op, rank_count, i, seed); },
-      [&](std::uint64_t i) { return output_index(type, op, rank_count, i, seed); });
+                          int rank_count, std::uint64_t seed, std::uint64_t first, int end_rank) {
   const std::size_t size = size_bytes(type);
+  if (op == ReduceOp::kUser) {
+    return count_wrong(data, count * size, DataType::kUint8, ReduceOp::kBitXor, rank_count, seed,
+                       first * size, end_rank);
+  }
+  const int end = end_rank > 0 ? end_rank : rank_count;
+  const std::vector<std::byte> block = period(
+      type, op, first,
+      [&](std::uint64_t i) { return output_value(type, op, rank_count, end, i, seed); },
+      [&](std::uint64_t i) { return output_index(type, op, rank_count, end, i, seed); });
   const std::uint64_t bytes = count * size;
   std::uint64_t wrong = 0;
   for (std::uint64_t at = 0; at < bytes; at += block.size()) {
-    const std::byte* seen = static_cast<const std::byte*>(data) + at;
-    const std::uint64_t length = std::min<std::uint64_t>(block.size(), bytes - at);
-    if (std::memcmp(seen, block.data(), length) == 0) continue;
-    for (std::uint64_t i = 0; i < length; i += size) {
-      wrong += std::memcmp(seen + i, block.data() + i, size) != 0;
-    }
+    wrong += count_different(static_cast<const std::byte*>(data) + at, block.data(),
+                             std::min<std::uint64_t>(block.size(), bytes - at), size);
+  }
+  return wrong;
+}
+
+Reduction reduction_of(ReduceOp op, int rank, int rank_count) {
+  if (op == ReduceOp::kUser) return kXorOfBytes;
+  Reduction reduction(op);
+  reduction.factor = factor_of(op, rank, rank_count);
+  return reduction;
+}
+
+void fill_stream(void* data, std::uint64_t bytes, int owner, std::uint64_t seed,
+                 std::uint64_t first_byte) {
+  for (std::uint64_t at = 0; at < bytes;) {
+    const std::uint64_t place = first_byte + at;
+    const std::uint64_t word = stream_word(owner, seed, place / 8);
+    const std::uint64_t length = std::min<std::uint64_t>(8 - place % 8, bytes - at);
+    std::memcpy(static_cast<std::byte*>(data) + at,
+                reinterpret_cast<const std::byte*>(&word) + place % 8, length);
+    at += length;
+  }
+}
+
+std::uint64_t count_wrong_stream(const void* data, std::uint64_t count, DataType type, int owner,
+                                 std::uint64_t seed, std::uint64_t first_byte) {
+  std::byte block[4096];  // whole elements of every type
+  const std::uint64_t bytes = count * size_bytes(type);
+  std::uint64_t wrong = 0;
+  for (std::uint64_t at = 0; at < bytes; at += sizeof block) {
+    const std::uint64_t length = std::min<std::uint64_t>(sizeof block, bytes - at);
+    fill_stream(block, length, owner, seed, first_byte + at);
+    wrong +=
+        count_different(static_cast<const std::byte*>(data) + at, block, length, size_bytes(type));
   }
   return wrong;
 }

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include <polyrail/types.hpp>
+#include <polyrail/call.hpp>
 
 namespace polyrail::perf {
 
@@ -23,12 +23,24 @@ class Buffer {
   bool is_shared_ = false;
 };
 
-// Fills in rank's input. Values are small, so that every result is exact in every type.
-// Precondition: can_reduce(type, op); kPreMulSum, kWeightedAvg and kUser count as kSum.
+// Fills in elements `first` and on of a rank's input. Values are small, so that every result is
+// exact in every type. Precondition: can_reduce(type, op).
 void fill_input(void* data, std::uint64_t count, DataType type, ReduceOp op, int rank,
-                int rank_count, std::uint64_t seed);
-// Number of elements of an all-reduce's output that are wrong.
+                int rank_count, std::uint64_t seed, std::uint64_t first = 0);
+// Number of elements that are not the reduction of the inputs of ranks 0 .. end_rank - 1, or of all
+// if that is 0.
 std::uint64_t count_wrong(const void* data, std::uint64_t count, DataType type, ReduceOp op,
-                          int rank_count, std::uint64_t seed);
+                          int rank_count, std::uint64_t seed, std::uint64_t first = 0,
+                          int end_rank = 0);
+// The operator with what a rank gives besides: the factors that those results are made with; for
+// kUser "exclusive or" of the bytes.
+Reduction reduction_of(ReduceOp op, int rank, int rank_count);
+
+// For data that only moves: bytes `first_byte` and on of an owner's stream. No two places of any
+// streams look alike.
+void fill_stream(void* data, std::uint64_t bytes, int owner, std::uint64_t seed,
+                 std::uint64_t first_byte);
+std::uint64_t count_wrong_stream(const void* data, std::uint64_t count, DataType type, int owner,
+                                 std::uint64_t seed, std::uint64_t first_byte);
 
 }  // namespace polyrail::perf

@@ -8,6 +8,8 @@
 #include <filesystem>
 #include <span>
 
+#include "src/plan/plan.hpp"
+
 namespace polyrail::perf {
 namespace {
 
@@ -38,7 +40,67 @@ std::string names_of(const T& values) {
   std::exit(2);
 }
 
+// The values of a list that have one of the texts, all of them for "all".
+template <typename T, typename Parse>
+std::vector<T> chosen(const char* option, const std::string& text, std::span<const T> all,
+                      Parse&& parse) {
+  if (text == "all") return {all.begin(), all.end()};
+  if (const std::optional<T> one = parse(text)) return {*one};
+  std::string names;
+  for (T value : all) names += std::string(name(value)) + ", ";
+  refuse(std::string(option) + ": '" + text + "' is none of " + names + "all");
+}
+
+std::optional<ReduceOp> parse_op(const std::string& text) {
+  for (ReduceOp op : kAllReduceOps) {
+    if (text == short_name(op)) return op;
+  }
+  return parse_reduce_op(text);
+}
+
+int parse_root(const std::string& text) {
+  if (text == "all" || text == "-1") return -1;
+  char* end = nullptr;
+  const long root = std::strtol(text.c_str(), &end, 10);
+  if (end == text.c_str() || *end != '\0' || root < 0 || root > 1'000'000) {
+    refuse("--root: '" + text + "' is neither a rank nor all");
+  }
+  return static_cast<int>(root);
+}
+
+// A prefix has no average.
+bool has_op(Collective collective, ReduceOp op) {
+  return !is_scan(collective) || (op != ReduceOp::kAvg && op != ReduceOp::kWeightedAvg);
+}
+
 }  // namespace
+
+std::string_view short_name(ReduceOp op) {
+  switch (op) {
+    case ReduceOp::kBitAnd:
+      return "band";
+    case ReduceOp::kBitOr:
+      return "bor";
+    case ReduceOp::kBitXor:
+      return "bxor";
+    case ReduceOp::kLogicalAnd:
+      return "land";
+    case ReduceOp::kLogicalOr:
+      return "lor";
+    case ReduceOp::kLogicalXor:
+      return "lxor";
+    case ReduceOp::kMaxLoc:
+      return "mxloc";
+    case ReduceOp::kMinLoc:
+      return "mnloc";
+    case ReduceOp::kPreMulSum:
+      return "wsum";
+    case ReduceOp::kWeightedAvg:
+      return "wavg";
+    default:
+      return name(op);
+  }
+}
 
 bool parse_size(const std::string& text, std::uint64_t& bytes) {
   char* end = nullptr;
@@ -68,22 +130,22 @@ bool parse_size(const std::string& text, std::uint64_t& bytes) {
   return true;
 }
 
-PerfOptions parse_perf_options(int argc, char** argv, const std::string& tool,
-                               const std::string& sentence) {
+PerfOptions parse_perf_options(int argc, char** argv, const PerfTest& test) {
   PerfOptions options;
   std::string min_text = "32M";
   std::string max_text;
   std::string step_text = "1M";
   std::string op_text = "sum";
   std::string type_text = "float";
+  std::string root_text = "0";
   int gpus = 1;
   int check = 1;
   int blocking = 1;
   std::string style = "nccl";
-  CLI::App app(sentence +
-                   "\nRanks: threads of this process (-t N), or one process each from "
-                   "mpirun, torchrun or polyrail-lab.",
-               tool);
+  CLI::App app(std::string(test.sentence) +
+                   " on host memory.\nRanks: threads of this process (-t N), or one process each "
+                   "from mpirun, torchrun or polyrail-lab.",
+               test.program());
   app.set_help_flag("-h,--help", "Print this and exit");
   app.add_option("-t,--nthreads", options.threads, "Ranks as threads of this process")
       ->check(CLI::Range(1, 1024));
@@ -103,9 +165,20 @@ PerfOptions parse_perf_options(int argc, char** argv, const std::string& tool,
       ->check(CLI::Range(1, 1000000));
   app.add_option("-N,--run_cycles", options.cycles, "Repetitions of the whole; 0: endless")
       ->check(CLI::Range(0, 1000000000));
-  app.add_option("-o,--op", op_text,
-                 "sum, prod, min, max, avg, bit_and, max_loc, ... or all (the first five)");
-  app.add_option("-d,--datatype", type_text, "float, int8, fp8_e4m3, bfloat16, ... or all");
+  app.add_option("-o,--op", op_text, "Operator, such as sum, max or avg, or all");
+  app.add_option("-d,--datatype", type_text, "Type, such as float, half or int32, or all");
+  app.add_option("-r,--root", root_text, "Root of collectives that have one, or all");
+  if (test.has_uneven) {
+    app.add_option("--uneven", options.uneven,
+                   "Rank 0 holds this fraction of the vector, the others share the rest")
+        ->check(CLI::Range(0.0, 1.0));
+  }
+  if (test.has_skew) {
+    app.add_option("--skew", options.skew, "0: equal counts; the more, the more they differ")
+        ->check(CLI::Range(0.0, 100.0))
+        ->capture_default_str();
+    app.add_option("--seed", options.seed, "Of the random counts")->capture_default_str();
+  }
   app.add_option("-c,--check", check, "Check results")->check(CLI::Range(0, 1000000));
   app.add_option("-a,--average", options.average,
                  "Time reported: 0 rank 0, 1 average, 2 minimum, 3 maximum of the ranks")
@@ -148,24 +221,24 @@ PerfOptions parse_perf_options(int argc, char** argv, const std::string& tool,
   parse_size(step_text, options.step_bytes);
   if (options.max_bytes < options.min_bytes) refuse("--maxbytes is less than --minbytes");
   if (options.step_factor == 0 && options.step_bytes == 0) refuse("--stepbytes must not be 0");
-  if (op_text == "all") {
-    options.ops.assign(kOpsOfAll.begin(), kOpsOfAll.end());
-  } else if (const auto op = parse_reduce_op(op_text); op && std::ranges::count(kOps, *op) > 0) {
-    options.ops = {*op};
+  const std::span<const DataType> all_types(kAllDataTypes);
+  const std::span<const ReduceOp> all_ops(kAllReduceOps);
+  options.types = chosen("--datatype", type_text, all_types, parse_data_type);
+  options.ops = chosen("--op", op_text, all_ops, parse_op);
+  if (!reduces(test.collective)) {
+    options.ops = {ReduceOp::kSum};
   } else {
-    refuse("--op: '" + op_text + "' is none of " + names_of(kOps));
+    std::erase_if(options.ops, [&](ReduceOp op) {
+      return !has_op(test.collective, op) ||
+             std::none_of(options.types.begin(), options.types.end(),
+                          [op](DataType type) { return can_reduce(type, op); });
+    });
+    if (options.ops.empty()) {
+      refuse(std::string(test.name) + " has no " + op_text + " of " + type_text);
+    }
   }
-  if (type_text == "all") {
-    options.types.assign(std::begin(kAllDataTypes), std::end(kAllDataTypes));
-  } else if (const auto type = parse_data_type(type_text)) {
-    options.types = {*type};
-  } else {
-    refuse("--datatype: '" + type_text + "' is none of " + names_of(kAllDataTypes));
-  }
-  std::erase_if(options.types, [&](DataType type) {
-    return std::ranges::none_of(options.ops, [&](ReduceOp op) { return can_reduce(type, op); });
-  });
-  if (options.types.empty()) refuse("--op: no " + op_text + " of elements of type " + type_text);
+  if (test.collective == Collective::kBarrier) options.types = {DataType::kInt8};
+  options.root = parse_root(root_text);
   options.is_checked = check != 0;
   options.is_blocking = blocking != 0;
   options.style_osu = style == "osu";

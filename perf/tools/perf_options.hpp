@@ -7,6 +7,8 @@
 
 #include <polyrail/types.hpp>
 
+#include "perf/tools/perf_test.hpp"
+
 namespace polyrail::perf {
 
 struct PerfOptions {
@@ -17,10 +19,14 @@ struct PerfOptions {
   double step_factor = 0;  // > 1: sizes grow by this factor
   int iterations = 20;
   int warmup_iterations = 1;
-  int aggregated = 1;  // calls per timed iteration
-  int cycles = 1;      // 0: until interrupted
-  std::vector<ReduceOp> ops = {ReduceOp::kSum};
+  int aggregated = 1;                            // calls per timed iteration
+  int cycles = 1;                                // 0: until interrupted
+  std::vector<ReduceOp> ops = {ReduceOp::kSum};  // kSum alone where nothing is reduced
   std::vector<DataType> types = {DataType::kFloat32};
+  int root = 0;            // -1: each rank in turn
+  double uneven = -1;      // fraction of the vector that rank 0 holds; < 0: all hold the same
+  double skew = 1;         // 0: even counts; the larger, the more they differ
+  std::uint64_t seed = 1;  // of random counts
   bool is_checked = true;
   int average = 1;          // 0 rank 0, 1 average, 2 minimum, 3 maximum
   bool is_blocking = true;  // -z 0: asynchronous calls, one wait per iteration
@@ -38,8 +44,9 @@ struct PerfOptions {
 };
 
 // Parses the command line; on --help or an error prints and ends the process (0 or 2).
-PerfOptions parse_perf_options(int argc, char** argv, const std::string& tool,
-                               const std::string& sentence);
+PerfOptions parse_perf_options(int argc, char** argv, const PerfTest& test);
+// At most five characters, for the table and for -o: "sum", "land", "mxloc".
+std::string_view short_name(ReduceOp op);
 // "8", "64K", "1.5M", "2G": powers of 1024.
 bool parse_size(const std::string& text, std::uint64_t& bytes);
 

@@ -39,8 +39,20 @@ std::string number(double value, int width) {
   return text;
 }
 
-std::string timing_text(const Timing& timing, bool has_iteration_times) {
+// A type's name in at most eight characters.
+std::string short_type(const std::string& type) {
+  if (type.starts_with("complex")) return "cmplx" + type.substr(7);
+  const std::size_t index = type.find("_index");
+  return index == std::string::npos ? type : type.substr(0, index) + "_i";
+}
+
+std::string timing_text(const std::optional<Timing>& measured, bool has_iteration_times) {
   char text[160];
+  if (!measured) {
+    std::snprintf(text, sizeof text, " %8s %6s %6s %6s", "N/A", "N/A", "N/A", "N/A");
+    return text + std::string(has_iteration_times ? 33 : 0, ' ');
+  }
+  const Timing& timing = *measured;
   std::string wrong = timing.wrong < 0 ? "N/A" : std::to_string(timing.wrong);
   std::snprintf(text, sizeof text, " %s %s %s %6s", number(timing.time_us, 8).c_str(),
                 number(timing.algbw, 6).c_str(), number(timing.busbw, 6).c_str(), wrong.c_str());
@@ -54,7 +66,9 @@ std::string timing_text(const Timing& timing, bool has_iteration_times) {
   return line;
 }
 
-nlohmann::json to_json(const Timing& timing, bool has_iteration_times) {
+nlohmann::json to_json(const std::optional<Timing>& measured, bool has_iteration_times) {
+  if (!measured) return nullptr;
+  const Timing& timing = *measured;
   nlohmann::json json = {
       {"time", timing.time_us}, {"alg_bw", timing.algbw}, {"bus_bw", timing.busbw}};
   json["nwrong"] = timing.wrong < 0 ? nlohmann::json("N/A") : nlohmann::json(timing.wrong);
@@ -71,28 +85,37 @@ nlohmann::json to_json(const Timing& timing, bool has_iteration_times) {
 
 }  // namespace
 
-Report::Report(const PerfOptions& options, std::string tool, int argc, char** argv)
-    : options_(options), tool_(std::move(tool)) {
+Report::Report(const PerfOptions& options, const PerfTest& test, int argc, char** argv)
+    : options_(options), test_(test) {
   for (int i = 0; i < argc; ++i) command_ += (i > 0 ? " " : "") + std::string(argv[i]);
 }
 
 void Report::begin(const std::vector<RankLine>& ranks) {
   ranks_ = ranks;
   if (options_.style_osu) {
-    std::printf("# Polyrail %s latency test %d.%d.%d\n# %-12s %s\n", tool_.c_str(), POLYRAIL_MAJOR,
-                POLYRAIL_MINOR, POLYRAIL_PATCH, "Size", "Avg Latency(us)");
+    std::printf("# Polyrail %s latency\n# %-8s%18s\n", std::string(test_.name).c_str(), "Size",
+                "Avg Latency(us)");
+    std::fflush(stdout);
     return;
   }
   std::printf("# polyrail-perf version %d.%d.%d\n# Collective test starting: %s\n", POLYRAIL_MAJOR,
-              POLYRAIL_MINOR, POLYRAIL_PATCH, tool_.c_str());
+              POLYRAIL_MINOR, POLYRAIL_PATCH, test_.program().c_str());
   std::printf(
       "# nThread %d nGpus 1 minBytes %llu maxBytes %llu step: %g(%s) warmup iters: %d iters: %d "
-      "agg iters: %d validation: %d\n#\n# Using ranks\n",
+      "agg iters: %d validation: %d\n",
       options_.threads, static_cast<unsigned long long>(options_.min_bytes),
       static_cast<unsigned long long>(options_.max_bytes),
       options_.step_factor > 0 ? options_.step_factor : static_cast<double>(options_.step_bytes),
       options_.step_factor > 0 ? "factor" : "bytes", options_.warmup_iterations,
       options_.iterations, options_.aggregated, options_.is_checked ? 1 : 0);
+  if (options_.uneven >= 0) {
+    std::printf("# rank 0 holds %g of the vector, the others share the rest\n", options_.uneven);
+  }
+  if (test_.has_skew) {
+    std::printf("# counts drawn with skew %g, seed %llu\n", options_.skew,
+                static_cast<unsigned long long>(options_.seed));
+  }
+  std::printf("#\n# Using ranks\n");
   for (const RankLine& line : ranks_) {
     std::printf("#  Rank %2d Group  0 Pid %6d on %s rails %s\n", line.rank, line.pid,
                 line.host.c_str(), line.rails.c_str());
@@ -112,7 +135,7 @@ void Report::begin(const std::vector<RankLine>& ranks) {
 void Report::add(const Row& row) {
   rows_.push_back(row);
   if (options_.style_osu) {
-    std::printf("%-14llu %.2f\n", static_cast<unsigned long long>(row.bytes),
+    std::printf("%-10llu%18.2f\n", static_cast<unsigned long long>(row.part_bytes),
                 row.out_of_place.time_us);
     std::fflush(stdout);
     return;
@@ -134,8 +157,9 @@ void Report::add(const Row& row) {
     stamp = text;
   }
   std::printf("  %10llu %11llu %8s %5s %4d%s%s %s%s\n", static_cast<unsigned long long>(row.bytes),
-              static_cast<unsigned long long>(row.count), row.type.c_str(), row.op.c_str(),
-              row.root, timing_text(row.out_of_place, options_.has_iteration_times).c_str(),
+              static_cast<unsigned long long>(row.count), short_type(row.type).c_str(),
+              row.short_op.c_str(), row.root,
+              timing_text(row.out_of_place, options_.has_iteration_times).c_str(),
               timing_text(row.in_place, options_.has_iteration_times).c_str(), limit.c_str(),
               stamp.c_str());
   std::fflush(stdout);
@@ -144,23 +168,31 @@ void Report::add(const Row& row) {
 bool Report::end() {
   std::int64_t wrong = 0;
   double sum = 0;
+  std::size_t timing_count = 0;
+  const auto take = [&](const Timing& timing) {
+    wrong += std::max<std::int64_t>(0, timing.wrong);
+    sum += timing.busbw;
+    ++timing_count;
+  };
   for (const Row& row : rows_) {
-    wrong += std::max<std::int64_t>(0, row.out_of_place.wrong) +
-             std::max<std::int64_t>(0, row.in_place.wrong);
-    sum += row.out_of_place.busbw + row.in_place.busbw;
+    take(row.out_of_place);
+    if (row.in_place) take(*row.in_place);
   }
-  const double average = rows_.empty() ? 0 : sum / (2.0 * static_cast<double>(rows_.size()));
+  const double average = timing_count == 0 ? 0 : sum / static_cast<double>(timing_count);
   if (!options_.style_osu) {
     std::printf(
         "# Out of bounds values : %lld %s\n# Avg bus bandwidth    : %g\n#\n"
         "# Collective test concluded: %s\n",
-        static_cast<long long>(wrong), wrong == 0 ? "OK" : "FAILED", average, tool_.c_str());
+        static_cast<long long>(wrong), wrong == 0 ? "OK" : "FAILED", average,
+        test_.program().c_str());
   }
   if (!options_.json_file.empty()) {
     nlohmann::json json;
     json["version"] = {POLYRAIL_MAJOR, POLYRAIL_MINOR, POLYRAIL_PATCH};
-    json["test"] = tool_;
+    json["test"] = test_.program();
     json["args"] = command_;
+    if (options_.uneven >= 0) json["uneven"] = options_.uneven;
+    if (test_.has_skew) json.update({{"skew", options_.skew}, {"seed", options_.seed}});
     json["ranks"] = nlohmann::json::array();
     for (const RankLine& line : ranks_) {
       json["ranks"].push_back(

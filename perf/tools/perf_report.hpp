@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdio>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,12 +21,14 @@ struct Timing {
 struct Row {
   std::uint64_t bytes = 0;
   std::uint64_t count = 0;
-  std::string type;
-  std::string op;
-  int root = -1;
+  std::uint64_t part_bytes = 0;  // of one rank: the size in the manner of OSU
+  std::string type = "none";
+  std::string op = "none";
+  std::string short_op = "none";  // for the table
+  int root = -1;                  // -1: has none
   Timing out_of_place;
-  Timing in_place;
-  double limit_busbw = 0;  // GB/s; 0: not known
+  std::optional<Timing> in_place;  // not of a barrier, nor in OSU's style
+  double limit_busbw = 0;          // GB/s; 0: not known
 };
 
 struct RankLine {
@@ -38,7 +41,7 @@ struct RankLine {
 // Used on rank 0 only.
 class Report {
  public:
-  Report(const PerfOptions& options, std::string tool, int argc, char** argv);
+  Report(const PerfOptions& options, const PerfTest& test, int argc, char** argv);
   void begin(const std::vector<RankLine>& ranks);
   void add(const Row& row);
   // Prints the footer and writes the JSON file; false if results were wrong or the file cannot be
@@ -47,7 +50,7 @@ class Report {
 
  private:
   const PerfOptions& options_;
-  std::string tool_;
+  const PerfTest& test_;
   std::string command_;
   std::vector<RankLine> ranks_;
   std::vector<Row> rows_;

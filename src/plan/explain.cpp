@@ -107,11 +107,18 @@ class Explanation {
     std::vector<bool> is_used(topology_.hosts.size(), false);
     for (const int host : topology_.rank_hosts) is_used[host] = true;
     const auto hosts = static_cast<std::size_t>(std::count(is_used.begin(), is_used.end(), true));
-    text_ += std::string(name(spec.collective)) + " of " + std::to_string(spec.count) + " " +
-             std::string(name(spec.type)) + " (" + bytes_text(static_cast<double>(spec.bytes())) +
-             "), " + std::string(name(spec.op)) + ", " +
-             (spec.is_in_place ? "in place" : "out of place") + ", " +
-             counted(static_cast<std::size_t>(spec.rank_count), "rank") + " on " +
+    text_ += std::string(name(spec.collective));
+    if (spec.collective != Collective::kBarrier) {
+      const bool has_counts = !spec.counts.empty();
+      text_ += " of " + (has_counts ? "uneven counts of" : std::to_string(spec.count)) + " " +
+               std::string(name(spec.type)) + " (" + bytes_text(static_cast<double>(spec.bytes())) +
+               (has_parts(spec.collective) ? " in all" : "") + "), ";
+      if (reduces(spec.collective)) text_ += std::string(name(spec.op)) + ", ";
+      if (spec.is_ordered) text_ += "in rank order, ";
+      if (has_root(spec.collective)) text_ += "root " + std::to_string(spec.root) + ", ";
+      text_ += spec.is_in_place ? "in place" : "out of place";
+    }
+    text_ += ", " + counted(static_cast<std::size_t>(spec.rank_count), "rank") + " on " +
              counted(hosts, "host") + "\n";
   }
 
@@ -276,9 +283,16 @@ class Explanation {
   }
 
   void add_limit() {
-    text_ += "Limit: " + readable_time(plan_.limit_us) +
-             ": each host must send the vector once, N hosts together 2(N-1) times, and the\n"
-             "  last byte arrives one latency later. On one host the same holds for its ranks.\n";
+    text_ += "Limit: " + readable_time(plan_.limit_us);
+    if (plan_.spec.collective != Collective::kAllReduce) {
+      text_ +=
+          ": what must leave or reach each host by the host's rate, what all must send\n"
+          "  together by all rates, and the last byte arrives one latency later.\n";
+      return;
+    }
+    text_ +=
+        ": each host must send the vector once, N hosts together 2(N-1) times, and the\n"
+        "  last byte arrives one latency later. On one host the same holds for its ranks.\n";
   }
 
   const Plan& plan_;

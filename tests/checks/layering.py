@@ -26,6 +26,7 @@ ALLOWED = {
     "src/capi": [BASE],
     "perf/topo": ["topology/"],
     "perf/plan": ["topology/", "src/plan/", BASE],
+    "perf/tools": ["src/plan/layout.hpp", "src/plan/plan.hpp"],
     "perf/kernels": ["kernels/"],
     "perf": [],
 }

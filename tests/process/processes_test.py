@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""One process per rank: the README's example, all_reduce_perf, and what goes wrong at the start."""
+"""One process per rank: the README's example, the perf tests, and what goes wrong at the start."""
 
 import json
 import os
@@ -12,6 +12,9 @@ import unittest
 
 BIN = os.environ["PROGRAMS"]
 TIMEOUT_S = 120
+ROOTED = ("broadcast", "reduce", "gather", "scatter")
+PERF_TESTS = (*ROOTED, "all_reduce", "all_gather", "reduce_scatter", "alltoall", "alltoallv", "scan",
+              "barrier")
 
 
 def free_port():
@@ -121,6 +124,110 @@ class Processes(unittest.TestCase):
                                   text=True, timeout=TIMEOUT_S, check=False)
             self.assertEqual(done.returncode, 2, arguments)
             self.assertTrue(done.stderr + done.stdout, arguments)
+
+    def perf(self, test, *arguments, code=0):
+        """What a perf test prints with ranks as threads, and its JSON."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "out.json")
+            done = subprocess.run([f"{BIN}/{test}_perf", *arguments, "-J", path],
+                                  capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
+            self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+            if code != 0:
+                return done.stderr, None
+            with open(path, encoding="utf-8") as file:
+                return done.stdout, json.load(file)
+
+    def test_each_perf_test_finds_results_right(self):
+        for test in PERF_TESTS:
+            for ranks in (2, 3):
+                with self.subTest(test=test, ranks=ranks):
+                    printed, report = self.perf(test, "-t", str(ranks), "-b", "8", "-e", "96K",
+                                                "-f", "64", "-n", "2", "-r", "all")
+                    self.assertIn(" 0 OK", printed)
+                    self.assertEqual(report["test"], f"{test}_perf")
+                    self.assertEqual({len(line) for line in printed.splitlines()
+                                      if line.startswith(" ")}, {118})
+                    roots = [-1]
+                    if test in ROOTED:
+                        roots = list(range(ranks))
+                    self.assertEqual(sorted({row["root"] for row in report["results"]}), roots)
+                    for row in report["results"]:
+                        self.assertEqual(row["out_of_place"]["nwrong"], 0)
+                        if test == "barrier":
+                            self.assertIsNone(row["in_place"])
+                        else:
+                            self.assertEqual(row["in_place"]["nwrong"], 0)
+
+    def test_perf_sizes_and_bus_bandwidths_are_those_of_nccl_tests(self):
+        for test, parts, factor in (("all_reduce", 1, 4 / 3), ("all_gather", 3, 2 / 3),
+                                    ("reduce_scatter", 3, 2 / 3), ("alltoall", 3, 2 / 3),
+                                    ("gather", 3, 2 / 3), ("scatter", 3, 2 / 3),
+                                    ("broadcast", 1, 1), ("reduce", 1, 1)):
+            with self.subTest(test=test):
+                _, report = self.perf(test, "-t", "3", "-b", "1200", "-e", "1200", "-n", "2")
+                row = report["results"][0]
+                self.assertEqual((row["size"], row["count"]), (1200, 300 // parts))
+                timing = row["out_of_place"]
+                self.assertAlmostEqual(timing["alg_bw"], 1.2 / timing["time"])
+                self.assertAlmostEqual(timing["bus_bw"], timing["alg_bw"] * factor)
+
+    def test_perf_knows_every_type_and_operator(self):
+        for test in ("all_reduce", "scan"):
+            _, report = self.perf(test, "-t", "3", "-b", "2K", "-e", "2K", "-n", "1", "-d", "all",
+                                  "-o", "all")
+            self.assertTrue(report["out_of_bounds"]["okay"])
+            self.assertGreater(len({(r["type"], r["redop"]) for r in report["results"]}), 150)
+        printed, report = self.perf("all_gather", "-t", "2", "-b", "2K", "-e", "2K", "-n", "1",
+                                    "-d", "all", "-o", "all")
+        self.assertEqual(len(report["results"]), 22)
+        self.assertLessEqual(max(len(line) for line in printed.splitlines()
+                                 if "nThread" not in line), 118)
+
+    def test_perf_in_the_manner_of_osu(self):
+        for test, last in (("all_gather", 1024), ("broadcast", 2048), ("barrier", 0)):
+            printed, _ = self.perf(test, "-t", "2", "-b", "2K", "-e", "2K", "-n", "3", "--style",
+                                   "osu")
+            lines = printed.splitlines()
+            self.assertEqual(lines[:2], [f"# Polyrail {test} latency",
+                                         "# Size       Avg Latency(us)"])
+            size, latency = lines[2].split()
+            self.assertEqual(int(size), last)
+            self.assertGreater(float(latency), 0)
+            self.assertEqual(len(lines), 3)
+
+    def test_perf_of_uneven_parts(self):
+        for test in ("all_gather", "reduce_scatter"):
+            for fraction in ("0", "0.9", "1"):
+                printed, report = self.perf(test, "-t", "3", "-b", "4", "-e", "40K", "-f", "100",
+                                            "-n", "2", "--uneven", fraction)
+                self.assertIn(f"rank 0 holds {fraction} of the vector", printed)
+                self.assertTrue(report["out_of_bounds"]["okay"])
+                self.assertEqual([row["size"] for row in report["results"]], [4, 400, 40000])
+        for skew in ("0", "1", "9"):
+            printed, report = self.perf("alltoallv", "-t", "3", "-b", "9000", "-e", "9000", "-n",
+                                        "2", "--skew", skew, "--seed", "5")
+            self.assertIn(f"counts drawn with skew {skew}, seed 5", printed)
+            self.assertTrue(report["out_of_bounds"]["okay"])
+            self.assertEqual((report["skew"], report["seed"]), (float(skew), 5))
+
+    def test_each_perf_test_refuses_wrong_arguments(self):
+        for test, arguments, word in (("broadcast", ["-t", "2", "-r", "2"], "--root"),
+                                      ("broadcast", ["-r", "first"], "--root"),
+                                      ("broadcast", ["--uneven", "0.5"], "--uneven"),
+                                      ("all_gather", ["--uneven", "2"], "--uneven"),
+                                      ("alltoall", ["--skew", "1"], "--skew"),
+                                      ("alltoallv", ["--skew", "-1"], "--skew"),
+                                      ("scan", ["-o", "avg"], "scan has no avg"),
+                                      ("reduce", ["-o", "band", "-d", "float"], "no band of float"),
+                                      ("barrier", ["--style", "mpi"], "--style")):
+            stderr, _ = self.perf(test, *arguments, code=2)
+            self.assertIn(word, stderr, arguments)
+
+    def test_perf_over_processes(self):
+        for test in ("alltoallv", "barrier", "scatter"):
+            for code, output in run_all([f"{BIN}/{test}_perf", "-b", "64K", "-e", "64K", "-n", "3"],
+                                        3, POLYRAIL_CALIBRATION_MS="40"):
+                self.assertEqual(code, 0, output)
 
     def test_info_prints_every_option_as_json(self):
         done = subprocess.run([f"{BIN}/polyrail-info", "--json"], capture_output=True, text=True,
