@@ -47,16 +47,17 @@ struct Reduction {
 
 // The arguments of a collective. n is the number of ranks; in place means what it does in NCCL:
 //
-//   collective      input                      output             in place
-//   all_reduce      count                      count              output == input
-//   reduce          count                      count, at root     output == input, at root
-//   broadcast       count, at root             count              output == input, at root
-//   reduce_scatter  n parts                    the rank's part    output == the rank's part of
-//   input all_gather      the rank's part            n parts            input == the rank's part of
-//   output all_to_all      n parts, one for each      n parts, from each output == input gather the
-//   rank's part            n parts, at root   input == root's part of output scatter         n
-//   parts, at root           the rank's part    output == root's part of input scan count count
-//   output == input barrier         -                          -
+//   collective       input               output              in place
+//   all_reduce       count               count               output == input
+//   reduce           count               count, at root      output == input, at root
+//   broadcast        count, at root      count               output == input, at root
+//   reduce_scatter   n parts             own part            output == own part of input
+//   all_gather       own part            n parts             input == own part of output
+//   all_to_all       n parts, by target  n parts, by source  output == input
+//   gather           own part            n parts, at root    input == root's part of output
+//   scatter          n parts, at root    own part            output == root's part of input
+//   scan             count               count               output == input
+//   barrier          -                   -
 //
 // Parts follow one another by rank without gaps. Each has `count` elements, or, in the uneven
 // forms, what `counts` says. What a rank does not use may be null, as may buffers of no elements.
