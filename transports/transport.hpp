@@ -134,16 +134,19 @@ class SmallExchange {
  public:
   virtual ~SmallExchange() = default;
   virtual std::size_t most_bytes() const = 0;
+  // Whether the next exchange may be started: everybody has posted in the last one.
+  virtual bool can_post() const = 0;
   // Starts the next exchange; the last one must be finished. How many bytes the others post is for
-  // them and the caller to agree on.
-  virtual void post(std::span<const std::byte> bytes) = 0;
+  // them and the caller to agree on. `awaited`: by rank, whose bytes a sleeper is to be woken for;
+  // the own one does not count. Precondition: can_post().
+  virtual void post(std::span<const std::byte> bytes, std::span<const bool> awaited) = 0;
   // What a peer has posted in this exchange, 8-byte aligned; nullptr: not there yet. Readable until
   // finish().
   virtual const std::byte* poll(int peer) const = 0;
   // What a peer has posted in the exchange after the last one, before this rank has; nullptr: not
   // yet. Precondition: no exchange is under way.
   virtual const std::byte* peek(int peer) const = 0;
-  // Ends the exchange. Precondition: every peer's bytes have been seen.
+  // Ends the exchange: this rank wants no more of what others post in it.
   virtual void finish() = 0;
 
  protected:

@@ -475,7 +475,8 @@ void Engine::close() {
       all_left = all_left && has_left_[link->peer()];
     }
     // After a failure nobody waits for bytes any more, but all are to hear of its cause.
-    const bool is_flushed = (outstanding == 0 || was_failed) && pending_controls_.empty();
+    const bool is_taken = outstanding == 0 && (!small_calls_ || small_calls_->is_taken());
+    const bool is_flushed = (is_taken || was_failed) && pending_controls_.empty();
     if (is_flushed && all_left) break;
     const double waited_us = now_us() - start;
     if (waited_us > (is_flushed ? kGoodbyeLimitUs : kFlushLimitUs)) {

@@ -18,11 +18,28 @@ void SmallCalls::begin(const BoundPlan& plan, const Call& call, const Arithmetic
   std::memcpy(message_.data(), &call, sizeof(call));
   const std::size_t bytes = plan.input_bytes;
   if (bytes != 0) std::memcpy(message_.data() + sizeof(call), input, bytes);
-  exchange_.post(std::span(message_.data(), sizeof(call) + bytes));
+  message_bytes_ = sizeof(call) + bytes;
+  is_posted_ = false;
+  is_needed_.fill(plan.spec.collective == Collective::kBarrier);
+  for (const BoundTake& take : plan.takes) {
+    for (int rank = take.first; rank < take.end; ++rank) is_needed_[rank] = true;
+  }
+  (void)try_post();
+}
+
+bool SmallCalls::try_post() {
+  if (!is_posted_ && exchange_.can_post()) {
+    exchange_.post(std::span(message_.data(), message_bytes_),
+                   std::span(is_needed_.data(), static_cast<std::size_t>(rank_count_)));
+    is_posted_ = true;
+  }
+  return is_posted_;
 }
 
 bool SmallCalls::try_finish(std::byte* output) {
+  if (!try_post()) return false;
   for (; seen_ < rank_count_; ++seen_) {
+    if (!is_needed_[seen_]) continue;
     const std::byte* message = seen_ == rank_ ? message_.data() : exchange_.poll(seen_);
     if (message == nullptr || call_of(message) != call_) return false;
     sources_[seen_] = message + sizeof(Call);
@@ -44,7 +61,8 @@ bool SmallCalls::try_finish(std::byte* output) {
 std::optional<SmallCalls::Difference> SmallCalls::difference(std::uint32_t number) const {
   for (int peer = 0; peer < rank_count_; ++peer) {
     if (peer == rank_) continue;
-    const std::byte* message = is_running_ ? exchange_.poll(peer) : exchange_.peek(peer);
+    const bool has_begun = is_running_ && is_posted_;
+    const std::byte* message = has_begun ? exchange_.poll(peer) : exchange_.peek(peer);
     if (message == nullptr) continue;
     const Call call = call_of(message);
     if (is_running_ ? call != call_ : call.number == number) return Difference{peer, call};
@@ -55,7 +73,8 @@ std::optional<SmallCalls::Difference> SmallCalls::difference(std::uint32_t numbe
 std::string SmallCalls::missing() const {
   std::string text;
   for (int peer = 0; peer < rank_count_; ++peer) {
-    if (peer == rank_ || exchange_.poll(peer) != nullptr) continue;
+    if (peer == rank_ || (is_posted_ && !is_needed_[peer])) continue;
+    if ((is_posted_ ? exchange_.poll(peer) : exchange_.peek(peer)) != nullptr) continue;
     text += (text.empty() ? "what rank " : ", rank ") + std::to_string(peer);
   }
   return text + " contributes";

@@ -2,6 +2,8 @@
 // once where all others read it and makes its output of what all have written, in rank order: one
 // trip of a cache line instead of the entries and acknowledgements of slices.
 //
+// A rank waits only for those whose input it needs: a root that only gives is done at once.
+//
 // Belongs to the engine's thread. Allocates nothing.
 #pragma once
 
@@ -45,11 +47,13 @@ class SmallCalls {
   void begin(const BoundPlan& plan, const Call& call, const Arithmetic& arithmetic,
              const std::byte* input);
   bool is_running() const { return is_running_; }
-  // Looks whether all have written; if so writes the output and ends.
+  // Looks whether all that is needed has been written; if so writes the output and ends.
   bool try_finish(std::byte* output);
   // A peer that has written for another call than the one that runs, or, if none does, for the
   // operation `number`, which it takes for a small one.
   std::optional<Difference> difference(std::uint32_t number) const;
+  // Whether all peers have entered the last call.
+  bool is_taken() const { return exchange_.can_post(); }
   // Who has not written yet, as text for a deadline's report.
   std::string missing() const;
   // Gives up; nothing can begin any more.
@@ -60,6 +64,7 @@ class SmallCalls {
   static constexpr std::size_t kMostBytes = 2000;
   static constexpr std::size_t kMostBytesOfAll = 8192;  // each rank reads them all
 
+  bool try_post();
   static Call call_of(const std::byte* message);
 
   SmallExchange& exchange_;
@@ -69,7 +74,10 @@ class SmallCalls {
   const BoundPlan* plan_ = nullptr;
   Arithmetic arithmetic_;
   Call call_;
-  int seen_ = 0;  // ranks below this have written
+  bool is_posted_ = false;
+  std::size_t message_bytes_ = 0;
+  int seen_ = 0;  // of ranks below this all that is needed has been written
+  std::array<bool, kMostRanks> is_needed_{};  // by rank
   std::array<const void*, kMostRanks> sources_{};
   alignas(64) std::array<std::byte, sizeof(Call) + kMostBytes> message_;
 };

@@ -134,12 +134,15 @@ struct Bench {
 
   // Of one small exchange, in us: what an all-reduce of so many bytes cannot do without.
   double exchange(std::uint32_t bytes, int count) {
+    constexpr bool kBoth[] = {true, true};
     SmallExchange& small = *transport->small_exchange();
     std::vector<std::byte> source(bytes);
     meet(board, rank);
     const auto begin = Clock::now();
     for (int i = 0; i < count; ++i) {
-      small.post(source);
+      while (!small.can_post()) {
+      }
+      small.post(source, kBoth);
       const std::byte* theirs = nullptr;
       while ((theirs = small.poll(1 - rank)) == nullptr) {
       }

@@ -20,6 +20,11 @@ std::size_t word_count(std::uint64_t round, std::size_t most_bytes) {
   return round * 7 % (most_bytes / 8 + 1);
 }
 
+constexpr bool kAll[] = {true, true, true, true, true, true, true, true};
+std::span<const bool> all_of(const HarnessRank& own) {
+  return {kAll, own.endpoints.size()};
+}
+
 // Takes part in so many exchanges and checks what all others post.
 void exchange(HarnessRank& own, int rank, std::uint64_t round_count, bool is_sleeping) {
   SmallExchange& small = *own.transport->small_exchange();
@@ -27,7 +32,8 @@ void exchange(HarnessRank& own, int rank, std::uint64_t round_count, bool is_sle
   for (std::uint64_t round = 0; round < round_count; ++round) {
     words.resize(word_count(round, small.most_bytes()));
     for (std::size_t i = 0; i < words.size(); ++i) words[i] = word_of(rank, round, i);
-    small.post(std::as_bytes(std::span(words)));
+    ASSERT_TRUE(small.can_post());
+    small.post(std::as_bytes(std::span(words)), all_of(own));
     for (int peer = 0; peer < static_cast<int>(own.endpoints.size()); ++peer) {
       if (peer == rank) continue;
       const std::byte* bytes = nullptr;
@@ -82,11 +88,38 @@ TEST(ShmSmallExchange, TellsOfAPeerThatWillNotPost) {
   RankHarness ranks(open_builtin("shm"), 2);
   ranks.connect_until_up();
   SmallExchange& small = *ranks[0].transport->small_exchange();
-  small.post({});
+  small.post({}, all_of(ranks[0]));
   EXPECT_EQ(small.poll(1), nullptr);
   ranks[1].transport.reset();
   ranks[0].run_asleep([&] { return ranks[0].sink.count(Kind::kDown) == 1; });
   EXPECT_EQ(small.poll(1), nullptr);
+}
+
+// Who needs nothing of the others may be one exchange ahead, and no more.
+TEST(ShmSmallExchange, LetsARankThatOnlyGivesGoAhead) {
+  RankHarness ranks(open_builtin("shm"), 2);
+  ranks.connect_until_up();
+  SmallExchange& giver = *ranks[0].transport->small_exchange();
+  SmallExchange& taker = *ranks[1].transport->small_exchange();
+  constexpr bool kNobody[] = {false, false};
+  const std::uint64_t words[] = {5, 6, 7};
+  for (int round = 0; round < 3; ++round) {
+    ASSERT_TRUE(giver.can_post());
+    giver.post(std::as_bytes(std::span(&words[round], 1)), kNobody);
+    giver.finish();
+    EXPECT_FALSE(giver.can_post());
+    std::thread late([&] {
+      ASSERT_TRUE(taker.can_post());
+      taker.post({}, all_of(ranks[1]));
+      std::uint64_t got = 0;
+      ASSERT_NE(taker.poll(0), nullptr);
+      std::memcpy(&got, taker.poll(0), sizeof got);
+      EXPECT_EQ(got, words[round]);
+      taker.finish();
+    });
+    ranks[0].run_asleep([&] { return giver.can_post(); });
+    late.join();
+  }
 }
 
 TEST(ShmSmallExchange, DoesNotDisturbSlices) {

@@ -2,9 +2,10 @@
 // of a cache line.
 //
 // A rank has two boards and writes them in turn. Two suffice: a rank posts exchange n + 2, and so
-// overwrites what it posted in n, only after it has seen everybody's n + 1; and everybody posts
-// n + 1 only after having finished reading n. The reader's loads come before its own post of n + 1
-// (release), which the writer has seen (acquire) before it writes again.
+// overwrites what it posted in n, only after everybody has posted n + 1 (can_post); and everybody
+// posts n + 1 only after having finished reading n. The reader's loads come before its own post of
+// n + 1 (release), which the writer has seen (acquire) before it writes again. A rank that needs
+// nothing of the others may so be one exchange ahead of them.
 #pragma once
 
 #include <array>
@@ -40,18 +41,21 @@ class ShmSmallExchange final : public SmallExchange {
   void leave(int peer);
 
   std::size_t most_bytes() const override { return Board::kMostBytes; }
-  void post(std::span<const std::byte> bytes) override;
+  bool can_post() const override;
+  void post(std::span<const std::byte> bytes, std::span<const bool> awaited) override;
   const std::byte* poll(int peer) const override { return posted(peer, exchange_); }
   const std::byte* peek(int peer) const override { return posted(peer, exchange_ + 1); }
   void finish() override;
 
-  // Whether a sleeper would miss something: an exchange is under way and everybody has posted.
-  bool has_news() const { return !is_finished_ && is_complete(); }
+  // Whether a sleeper would miss something: all that is awaited in the exchange under way has been
+  // posted, or the next exchange may be started.
+  bool has_news() const { return is_finished_ ? wants_to_post_ && can_post() : is_complete(); }
 
  private:
   struct Peer {
     const BoardPair* boards = nullptr;  // nullptr: takes no part
     const Ringer* ringer = nullptr;
+    bool is_awaited = false;
   };
   const std::byte* posted(int peer, std::uint64_t exchange) const;
   bool is_complete() const;
@@ -60,6 +64,7 @@ class ShmSmallExchange final : public SmallExchange {
   std::vector<Peer> theirs_;  // by rank
   std::uint64_t exchange_ = 0;
   bool is_finished_ = true;
+  mutable bool wants_to_post_ = false;  // it was asked and could not
 };
 
 }  // namespace polyrail::shm
