@@ -146,7 +146,7 @@ class SmallExchange {
   // What a peer has posted in the exchange after the last one, before this rank has; nullptr: not
   // yet. Precondition: no exchange is under way.
   virtual const std::byte* peek(int peer) const = 0;
-  // Ends the exchange: this rank wants no more of what others post in it.
+  // Ends the exchange. What others have posted, or still post, may be polled until the next post().
   virtual void finish() = 0;
 
  protected:

@@ -20,6 +20,7 @@ void SmallCalls::begin(const BoundPlan& plan, const Call& call, const Arithmetic
   if (bytes != 0) std::memcpy(message_.data() + sizeof(call), input, bytes);
   message_bytes_ = sizeof(call) + bytes;
   is_posted_ = false;
+  is_last_seen_ = is_needed_;
   is_needed_.fill(plan.spec.collective == Collective::kBarrier);
   for (const BoundTake& take : plan.takes) {
     for (int rank = take.first; rank < take.end; ++rank) is_needed_[rank] = true;
@@ -28,7 +29,7 @@ void SmallCalls::begin(const BoundPlan& plan, const Call& call, const Arithmetic
 }
 
 bool SmallCalls::try_post() {
-  if (!is_posted_ && exchange_.can_post()) {
+  if (!is_posted_ && exchange_.can_post() && !last_difference()) {
     exchange_.post(std::span(message_.data(), message_bytes_),
                    std::span(is_needed_.data(), static_cast<std::size_t>(rank_count_)));
     is_posted_ = true;
@@ -54,11 +55,26 @@ bool SmallCalls::try_finish(std::byte* output) {
                             take.bytes, /*is_final=*/true);
   }
   is_running_ = false;
+  last_call_ = call_;
   exchange_.finish();
   return true;
 }
 
+std::optional<SmallCalls::Difference> SmallCalls::last_difference() const {
+  for (int peer = 0; peer < rank_count_ && last_call_; ++peer) {
+    if (peer == rank_ || is_last_seen_[peer]) continue;
+    const std::byte* message = exchange_.poll(peer);
+    if (message != nullptr && call_of(message) != *last_call_) {
+      return Difference{peer, call_of(message)};
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<SmallCalls::Difference> SmallCalls::difference(std::uint32_t number) const {
+  if (is_running_ && !is_posted_) {
+    if (const auto last = last_difference()) return last;
+  }
   for (int peer = 0; peer < rank_count_; ++peer) {
     if (peer == rank_) continue;
     const bool has_begun = is_running_ && is_posted_;

@@ -2,7 +2,8 @@
 // once where all others read it and makes its output of what all have written, in rank order: one
 // trip of a cache line instead of the entries and acknowledgements of slices.
 //
-// A rank waits only for those whose input it needs: a root that only gives is done at once.
+// A rank waits only for those whose input it needs: a root that only gives is done at once. What the
+// others took the call for it sees before its next one.
 //
 // Belongs to the engine's thread. Allocates nothing.
 #pragma once
@@ -52,8 +53,8 @@ class SmallCalls {
   // A peer that has written for another call than the one that runs, or, if none does, for the
   // operation `number`, which it takes for a small one.
   std::optional<Difference> difference(std::uint32_t number) const;
-  // Whether all peers have entered the last call.
-  bool is_taken() const { return exchange_.can_post(); }
+  // Whether all peers have entered the last call, and the same one.
+  bool is_taken() const { return exchange_.can_post() && !last_difference(); }
   // Who has not written yet, as text for a deadline's report.
   std::string missing() const;
   // Gives up; nothing can begin any more.
@@ -65,6 +66,8 @@ class SmallCalls {
   static constexpr std::size_t kMostBytesOfAll = 8192;  // each rank reads them all
 
   bool try_post();
+  // A peer that took the last call, which is over here, for something else.
+  std::optional<Difference> last_difference() const;
   static Call call_of(const std::byte* message);
 
   SmallExchange& exchange_;
@@ -74,10 +77,12 @@ class SmallCalls {
   const BoundPlan* plan_ = nullptr;
   Arithmetic arithmetic_;
   Call call_;
+  std::optional<Call> last_call_;
   bool is_posted_ = false;
   std::size_t message_bytes_ = 0;
   int seen_ = 0;  // of ranks below this all that is needed has been written
-  std::array<bool, kMostRanks> is_needed_{};  // by rank
+  std::array<bool, kMostRanks> is_needed_{};     // by rank
+  std::array<bool, kMostRanks> is_last_seen_{};  // by rank: was needed in the last call
   std::array<const void*, kMostRanks> sources_{};
   alignas(64) std::array<std::byte, sizeof(Call) + kMostBytes> message_;
 };
