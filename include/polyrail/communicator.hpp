@@ -32,7 +32,8 @@ struct RailReport {
 
 // Threads: calls on one communicator must not overlap, except abort() and Work's methods; several
 // communicators are independent of each other. Collectives are started in the same order on every
-// rank. Ends with its destructor, which waits until peers have taken what was sent.
+// rank. Ends with its destructor, which waits until peers have taken what was sent and, for a
+// moment, until they end as well: who drives several ranks ends each on a thread of its own.
 class Communicator {
  public:
   // Collective over all ranks of the bootstrap: finds, connects and measures the rails.
