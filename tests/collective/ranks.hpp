@@ -64,6 +64,15 @@ inline std::vector<Communicators> make_communicators(int communicator_count, int
   return made;
 }
 
+// Ends them on one thread each, since the end of a rank waits for the others.
+inline void end_together(std::vector<Communicators>& made) {
+  std::vector<std::thread> threads;
+  for (Communicators& ranks : made) {
+    for (auto& communicator : ranks) threads.emplace_back([&] { communicator.reset(); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 // Runs body(rank, its communicators) on one thread per rank.
 inline void run_ranks_with(int communicator_count, int rank_count, const Options& options,
                            const std::function<void(int, Communicators&)>& body) {
