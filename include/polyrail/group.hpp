@@ -14,8 +14,8 @@
 namespace polyrail {
 
 // One thread at a time. Communicators, streams and buffers stay valid until end(). All ranks of a
-// communicator make the same calls in their groups. The calls of one group run in any order as far
-// as buffers are concerned: none may take what another one of the group gives.
+// communicator make the same calls in their groups, with streams or without alike. The calls of one
+// group run in any order as far as buffers are concerned: none may take what another one gives.
 class Group final {
  public:
   Group() = default;
@@ -27,7 +27,8 @@ class Group final {
   // Records a call: started at end() and waited for there, or given to a stream there. Wrong
   // arguments are reported here, and once more by end(), which then starts nothing.
   Status add(Communicator& communicator, const Call& call, Stream* stream = nullptr);
-  // The same for anything else that starts on a communicator.
+  // The same for anything that is no collective, as messages are: the other ranks may add less or
+  // more of it, since it does not come between neighbours.
   Status add(Communicator& communicator, Stream::Starter starter, Stream* stream = nullptr);
   // A call that was refused before it came here: end() starts nothing and returns the failure.
   void refuse(const Status& failure);
@@ -41,7 +42,8 @@ class Group final {
   struct Entry {
     Communicator* communicator;
     std::optional<Call> call;
-    Stream::Starter starter;  // if it is no call
+    Stream::Starter starter;  // if it is no fusible call
+    bool is_collective;
     Stream* stream;
   };
   // The entries that became one operation, and whose it is.

@@ -84,7 +84,7 @@ Status start_making(polyrailComm_t* handle, const Wishes& wishes, MakeCommunicat
   if (OpenGroup* group = OpenGroup::find()) {
     // A std::function wants to be copied, so the half-made handle is shared until then.
     const auto waiting = std::make_shared<std::unique_ptr<polyrailComm>>(std::move(comm));
-    group->add_blocking([handle, waiting, make = std::move(make)] {
+    group->add_blocking(handle, [handle, waiting, make = std::move(make)] {
       return finish(handle, std::move(*waiting), make);
     });
     return ok();
@@ -130,7 +130,7 @@ polyrailResult_t split(const char* function, polyrailComm_t comm, int color, int
       return finish(newcomm, std::move(made_comm), [&] { return std::move(part); });
     };
     if (OpenGroup* group = OpenGroup::find()) {
-      group->add_blocking(body);
+      group->add_blocking(comm, body);
       return ok();
     }
     return body();
@@ -197,7 +197,7 @@ polyrailResult_t polyrailCommInitAll(polyrailComm_t* comms, int nranks, const in
     const auto family = std::make_shared<Family>();  // shared by its members
     OpenGroup group;
     for (std::size_t rank = 0; rank < count; ++rank) {
-      group.add_blocking([&, rank] {
+      group.add_blocking(&comms[rank], [&, rank] {
         auto comm = std::make_unique<polyrailComm>();
         comm->options = options;
         comm->family = family;

@@ -30,12 +30,23 @@ void OpenGroup::note(polyrailComm& comm) {
   if (std::find(comms_.begin(), comms_.end(), &comm) == comms_.end()) comms_.push_back(&comm);
 }
 
+void OpenGroup::add_blocking(const void* key, std::function<Status()> body) {
+  const auto same = std::find_if(blocking_.begin(), blocking_.end(),
+                                 [&](const Blocking& other) { return other.key == key; });
+  Blocking& row = same != blocking_.end() ? *same : blocking_.emplace_back(Blocking{key, {}});
+  row.bodies.push_back(std::move(body));
+}
+
 Status OpenGroup::run_blocking() {
   std::vector<Status> outcomes(blocking_.size());
   std::vector<std::thread> threads;
   for (std::size_t i = 0; i < blocking_.size(); ++i) {
-    threads.emplace_back(
-        [&, i] { outcomes[i] = catch_all("polyrailGroupEnd", [&] { return blocking_[i](); }); });
+    threads.emplace_back([&, i] {
+      for (const auto& body : blocking_[i].bodies) {
+        Status outcome = catch_all("polyrailGroupEnd", body);
+        if (outcomes[i].is_ok()) outcomes[i] = std::move(outcome);
+      }
+    });
   }
   for (std::thread& thread : threads) thread.join();
   for (Status& outcome : outcomes) {

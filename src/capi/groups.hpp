@@ -17,8 +17,8 @@ class OpenGroup final {
   Status add(polyrailComm& comm, const Call& call, polyrailStream* stream);
   Status add(polyrailComm& comm, Stream::Starter starter, polyrailStream* stream);
   // Something that blocks until other ranks do the same. All are run at once, each on a thread of
-  // its own, before the calls are started.
-  void add_blocking(std::function<Status()> body) { blocking_.push_back(std::move(body)); }
+  // its own, before the calls are started; those with the same key one after the other.
+  void add_blocking(const void* key, std::function<Status()> body);
   // A call that was refused: nothing of the group will be started.
   void refuse(const Status& failure) {
     if (refusal_.is_ok()) refusal_ = failure;
@@ -34,7 +34,11 @@ class OpenGroup final {
   Group group_;
   Status refusal_;
   std::vector<polyrailComm*> comms_;  // each once
-  std::vector<std::function<Status()>> blocking_;
+  struct Blocking {
+    const void* key;
+    std::vector<std::function<Status()>> bodies;
+  };
+  std::vector<Blocking> blocking_;
 };
 
 // Runs a call: records it if a group is open, else gives it to the stream or runs it to its end.

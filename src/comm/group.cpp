@@ -68,25 +68,24 @@ Status Group::add(Communicator& communicator, const Call& call, Stream* stream) 
     return status;
   }
   if (is_fusible(call)) {
-    entries_.push_back({&communicator, call, nullptr, stream});
+    entries_.push_back({&communicator, call, nullptr, true, stream});
     return ok();
   }
   const auto owned = std::make_shared<OwnedCall>(call);  // shared with copies of the closure
-  return add(
-      communicator,
-      [&communicator, owned](std::span<const Work> after) {
-        return communicator.start(owned->call, after);
-      },
-      stream);
-}
-
-Status Group::add(Communicator& communicator, Stream::Starter starter, Stream* stream) {
-  entries_.push_back({&communicator, std::nullopt, std::move(starter), stream});
+  auto starter = [&communicator, owned](std::span<const Work> after) {
+    return communicator.start(owned->call, after);
+  };
+  entries_.push_back({&communicator, std::nullopt, std::move(starter), true, stream});
   return ok();
 }
 
-// Each batch stands where its first call stood. Only the batch last opened on a communicator takes
-// more, so that its operations stay in order.
+Status Group::add(Communicator& communicator, Stream::Starter starter, Stream* stream) {
+  entries_.push_back({&communicator, std::nullopt, std::move(starter), false, stream});
+  return ok();
+}
+
+// Each batch stands where its first call stood. Only the last collective of a communicator takes
+// more, so that they stay in order.
 std::vector<Group::Batch> Group::make_batches() const {
   std::vector<Batch> batches;
   std::map<const Communicator*, std::size_t> last;  // batch by communicator
@@ -102,7 +101,7 @@ std::vector<Group::Batch> Group::make_batches() const {
         continue;
       }
     }
-    last[entry.communicator] = batches.size();
+    if (entry.is_collective) last[entry.communicator] = batches.size();
     Batch& batch = batches.emplace_back();
     batch.communicator = entry.communicator;
     if (entry.call) batch.calls.push_back(*entry.call);

@@ -170,6 +170,31 @@ TEST(FusedCalls, AreOneOperation) {
   });
 }
 
+// Messages are not the same on all ranks, collectives are.
+TEST(FusedCalls, AreFusedAcrossWhatIsNoCollective) {
+  run_ranks_with(2, 2, options_with("auto"), [](int rank, Communicators& communicators) {
+    std::vector<std::int64_t> data = {1, 2};
+    std::vector<std::int64_t> other(2, 1);
+    Group group;
+    for (std::int64_t& value : data) {
+      const Call call = Call::all_reduce(&value, &value, 1, DataType::kInt64, ReduceOp::kSum);
+      ASSERT_TRUE(group.add(*communicators[0], call).is_ok());
+      if (rank == 1 || value != 1) continue;
+      // Stands for one.
+      ASSERT_TRUE(group
+                      .add(*communicators[0],
+                           [&](std::span<const Work> after) {
+                             return communicators[1]->start(sum(other), after);
+                           })
+                      .is_ok());
+    }
+    EXPECT_TRUE((rank == 0 ? ok() : communicators[1]->run(sum(other))).is_ok());
+    EXPECT_TRUE(group.end().is_ok());
+    EXPECT_EQ(data, (std::vector<std::int64_t>{2, 4}));
+    EXPECT_EQ(other[0], 2);
+  });
+}
+
 TEST(FusedCalls, OnAStreamTakeWhatCameBefore) {
   run_ranks_with(2, 2, options_with("auto"), [](int, Communicators& communicators) {
     std::vector<std::int64_t> data(30000, 1);
@@ -313,8 +338,10 @@ TEST_F(GroupsOfTheCApi, ReportWhatWasRefused) {
 
 TEST_F(GroupsOfTheCApi, SplitAllRanksFromOneThread) {
   polyrailComm_t parts[kRanks];
+  polyrailComm_t copies[kRanks];
   ASSERT_EQ(polyrailGroupStart(), polyrailSuccess);
   for (int rank = 0; rank < kRanks; ++rank) {
+    ASSERT_EQ(polyrailCommDup(comms_[rank], &copies[rank]), polyrailSuccess);
     ASSERT_EQ(polyrailCommSplit(comms_[rank], rank == 1 ? POLYRAIL_SPLIT_NOCOLOR : 5, -rank,
                                 &parts[rank], nullptr),
               polyrailSuccess);
@@ -334,6 +361,7 @@ TEST_F(GroupsOfTheCApi, SplitAllRanksFromOneThread) {
   ASSERT_EQ(polyrailGroupEnd(), polyrailSuccess) << polyrailGetLastError(nullptr);
   EXPECT_EQ(data[0], 3);
   EXPECT_EQ(data[1], 3);
+  for (polyrailComm_t copy : copies) EXPECT_EQ(polyrailCommDestroy(copy), polyrailSuccess);
   EXPECT_EQ(polyrailCommDestroy(parts[0]), polyrailSuccess);
   EXPECT_EQ(polyrailCommDestroy(parts[2]), polyrailSuccess);
 }
