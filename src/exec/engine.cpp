@@ -199,6 +199,7 @@ bool Engine::may_begin(WorkState& work) {
 std::shared_ptr<WorkState> Engine::blocker() const {
   if (next_work_ == nullptr || next_work_->after.empty()) return nullptr;
   if (has_failed_.load(std::memory_order_relaxed)) return nullptr;
+  if (abort_requested_.load(std::memory_order_acquire)) return nullptr;  // for step()
   const std::shared_ptr<WorkState>& state = next_work_->after.back().state();
   return state != nullptr && state->engine->is_moved_by_callers() ? state : nullptr;
 }
@@ -229,7 +230,11 @@ void Engine::wait(const Wanted& wanted) {
     take();
     const std::shared_ptr<WorkState> other = drive(wanted);
     release();
-    if (other != nullptr) other->engine->wait({other.get(), &wanted});
+    // An abort() that found the engine held just now counts on this thread. Both sides write the
+    // flag, so either this sees the request or abort() sees the engine free.
+    bool is_aborted = false;
+    abort_requested_.compare_exchange_strong(is_aborted, false, std::memory_order_acq_rel);
+    if (other != nullptr && !is_aborted) other->engine->wait({other.get(), &wanted});
   }
 }
 
@@ -454,7 +459,7 @@ void Engine::sleep() {
 }
 
 void Engine::abort() {
-  abort_requested_.store(true, std::memory_order_release);
+  abort_requested_.exchange(true, std::memory_order_acq_rel);
   waker_->wake();
   if (try_take()) {  // nobody is driving: do it here
     if (step() && current_ == nullptr) end_all();

@@ -103,6 +103,7 @@ TEST(Dup, IsIndependentOfTheFirst) {
     EXPECT_EQ(copy.value()->rank(), rank);
     EXPECT_EQ(copy.value()->rank_count(), 3);
     EXPECT_EQ(sum_of(communicator, rank), 3);
+    EXPECT_EQ(sum_of(*copy.value(), rank), 3) << "and all ranks are done with the first sum";
     if (rank == 0) communicator.abort();
     std::int64_t value = 1;
     EXPECT_FALSE(
