@@ -227,11 +227,12 @@ TEST(CApi, AbortsWhileAnotherThreadWaitsForAStream) {
     EXPECT_EQ(polyrailAllReduce(&value, &value, 1, polyrailFloat, polyrailSum, comm, stream),
               polyrailSuccess);
     EXPECT_EQ(polyrailStreamQuery(stream), polyrailInProgress);
-    std::thread other([&] { EXPECT_EQ(polyrailStreamSynchronize(stream), polyrailAborted); });
-    std::thread release([&] { is_aborted.set_value(); });
+    std::thread other([&] {
+      EXPECT_EQ(polyrailStreamSynchronize(stream), polyrailAborted);
+      is_aborted.set_value();
+    });
     EXPECT_EQ(polyrailCommAbort(comm), polyrailSuccess);
     other.join();
-    release.join();
     EXPECT_EQ(polyrailStreamQuery(stream), polyrailAborted);
     EXPECT_EQ(polyrailStreamDestroy(stream), polyrailAborted);
   });
