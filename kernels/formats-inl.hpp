@@ -49,9 +49,13 @@ struct Format {
   static HWY_INLINE void store(Store how, Value v, std::uint8_t* target) {
     store_vector(how, v, target);
   }
-  template <typename Op>
-  static HWY_INLINE Value combine(Value a, Value b) {
-    return Op::template apply<Simd, Lane>(a, b);
+  template <typename Step>
+  static HWY_INLINE Value first(Step step, Value v) {
+    return step.template first<Simd, Lane>(v);
+  }
+  template <typename Step>
+  static HWY_INLINE Value next(Step step, Value all, Value v, std::size_t source) {
+    return step.template next<Simd, Lane>(all, v, source);
   }
   static HWY_INLINE Value divide(Value v, const Divider<Lane>& by) { return divided<Simd>(v, by); }
 };
@@ -66,10 +70,15 @@ struct FloatPair {
   };
   static constexpr std::size_t kBytes = hn::MaxLanes(D()) * sizeof(float);
 
-  template <typename Op>
-  static HWY_INLINE Value combine(Value a, Value b) {
-    return {Op::template apply<Lanes, float>(a.first, b.first),
-            Op::template apply<Lanes, float>(a.second, b.second)};
+  template <typename Step>
+  static HWY_INLINE Value first(Step step, Value v) {
+    return {step.template first<Lanes, float>(v.first),
+            step.template first<Lanes, float>(v.second)};
+  }
+  template <typename Step>
+  static HWY_INLINE Value next(Step step, Value all, Value v, std::size_t source) {
+    return {step.template next<Lanes, float>(all.first, v.first, source),
+            step.template next<Lanes, float>(all.second, v.second, source)};
   }
   static HWY_INLINE Value divide(Value v, const Divider<float>& by) {
     return {divided<Lanes>(v.first, by), divided<Lanes>(v.second, by)};
@@ -144,6 +153,52 @@ struct Format<DataType::kFloat16> : FloatPair<SimdBesideConversions, hn::CappedT
     }
   }
 };
+
+// fp8: vector i of the four has byte i of each 32 bits, so that no element leaves its lane.
+template <DataType type>
+struct Float8Format {
+  using D = hn::ScalableTag<float>;
+  using V = hn::Vec<D>;
+  struct Value {
+    V v0, v1, v2, v3;
+  };
+  static constexpr std::size_t kBytes = hn::MaxLanes(Bytes());
+
+  static HWY_INLINE Value load(const std::uint8_t* source) {
+    const auto bits = hn::BitCast(hn::RebindToUnsigned<D>(), hn::LoadU(Bytes(), source));
+    return {float_of_float8_bits<type, Simd>(hn::ShiftLeft<24>(bits)),
+            float_of_float8_bits<type, Simd>(hn::ShiftLeft<16>(bits)),
+            float_of_float8_bits<type, Simd>(hn::ShiftLeft<8>(bits)),
+            float_of_float8_bits<type, Simd>(bits)};
+  }
+  static HWY_INLINE void store(Store how, Value v, std::uint8_t* target) {
+    const auto lower =
+        hn::Or(float8_bits<type, Simd>(v.v0), hn::ShiftLeft<8>(float8_bits<type, Simd>(v.v1)));
+    const auto upper =
+        hn::Or(float8_bits<type, Simd>(v.v2), hn::ShiftLeft<8>(float8_bits<type, Simd>(v.v3)));
+    store_vector(how, hn::Or(lower, hn::ShiftLeft<16>(upper)), target);
+  }
+  template <typename Step>
+  static HWY_INLINE Value first(Step step, Value v) {
+    return {step.template first<Simd, float>(v.v0), step.template first<Simd, float>(v.v1),
+            step.template first<Simd, float>(v.v2), step.template first<Simd, float>(v.v3)};
+  }
+  template <typename Step>
+  static HWY_INLINE Value next(Step step, Value all, Value v, std::size_t source) {
+    return {step.template next<Simd, float>(all.v0, v.v0, source),
+            step.template next<Simd, float>(all.v1, v.v1, source),
+            step.template next<Simd, float>(all.v2, v.v2, source),
+            step.template next<Simd, float>(all.v3, v.v3, source)};
+  }
+  static HWY_INLINE Value divide(Value v, const Divider<float>& by) {
+    return {divided<Simd>(v.v0, by), divided<Simd>(v.v1, by), divided<Simd>(v.v2, by),
+            divided<Simd>(v.v3, by)};
+  }
+};
+template <>
+struct Format<DataType::kFloat8E4M3> : Float8Format<DataType::kFloat8E4M3> {};
+template <>
+struct Format<DataType::kFloat8E5M2> : Float8Format<DataType::kFloat8E5M2> {};
 
 }  // namespace polyrail::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -16,7 +16,9 @@
 #include <hwy/cache_control.h>
 #include <hwy/highway.h>
 
+#include "kernels/factors.hpp"
 #include "kernels/formats-inl.hpp"
+#include "kernels/request.hpp"
 #include "kernels/scalar-inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -32,11 +34,13 @@ struct Sources {
   }
 };
 
-// kGrain: a vector may begin at multiples of so many bytes.
-template <DataType type, ReduceOp op, std::size_t kGrain = size_bytes(type)>
+// Step: how sources become one value (ops.hpp). kGrain: a vector may begin at multiples of so many
+// bytes.
+template <DataType type, typename Step, std::size_t kGrain = size_bytes(type)>
 class Reduction {
  public:
-  Reduction(Sources sources, Divider<Number<type>> by) : sources_(sources), by_(by) {}
+  Reduction(Step step, Sources sources, Divider<Number<type>> by)
+      : step_(step), sources_(sources), by_(by) {}
 
   void run(std::uint8_t* target, std::size_t bytes, Store how) const {
     if (bytes < kStep) return run_short(target, bytes);
@@ -49,11 +53,15 @@ class Reduction {
       offset = 0;
       how = Store::kCached;
     }
-    if (sources_.count > kMostAtOnce) offset = run_in_groups(target, offset, bytes, how);
-    if (sources_.count == 2) {
-      // Once more with a count and addresses that the compiler knows to stay: 5 to 10 % faster.
-      const void* const two[] = {sources_.arrays[0], sources_.arrays[1]};
-      run_at_once({two, 2}, target, offset, bytes, how);
+    if constexpr (kIsCommon) {
+      if (sources_.count > kMostAtOnce) offset = run_in_groups(target, offset, bytes, how);
+      if (sources_.count == 2) {
+        // Once more with a count and addresses that the compiler knows to stay: 5 to 10 % faster.
+        const void* const two[] = {sources_.arrays[0], sources_.arrays[1]};
+        run_at_once({two, 2}, target, offset, bytes, how);
+      } else {
+        run_at_once(sources_, target, offset, bytes, how);
+      }
     } else {
       run_at_once(sources_, target, offset, bytes, how);
     }
@@ -65,57 +73,75 @@ class Reduction {
  private:
   using F = Format<type>;
   using Value = typename F::Value;
-  using Op = Operator<op>;
   static constexpr std::size_t kStep = F::kBytes;
   // Out of the cache, up to so many arrays are read at full speed at once; 24 take twice the time.
   static constexpr std::size_t kMostAtOnce = 16;
+  // The others do without what costs most of the compile time.
+  static constexpr bool kIsCommon = contains(Floats(), type) || contains(Halves(), type);
 
-  // Four vectors: their latencies overlap, and a source's address is fetched once for all.
-  struct Four {
-    Value v0, v1, v2, v3;
+  struct One {
+    static constexpr std::size_t kBytes = kStep;
+    Value v;
 
-    static HWY_INLINE Four load(const std::uint8_t* source) {
-      return {F::load(source), F::load(source + kStep), F::load(source + 2 * kStep),
-              F::load(source + 3 * kStep)};
+    static HWY_INLINE One load(Step step, const std::uint8_t* source) {
+      return {F::first(step, F::load(source))};
     }
-    // Combines with the sources from `begin` to `end`.
-    HWY_INLINE void add(Sources sources, std::size_t begin, std::size_t end, std::size_t offset) {
-      for (std::size_t i = begin; i < end; ++i) {
-        const Four operand = load(sources[i] + offset);
-        v0 = F::template combine<Op>(v0, operand.v0);
-        v1 = F::template combine<Op>(v1, operand.v1);
-        v2 = F::template combine<Op>(v2, operand.v2);
-        v3 = F::template combine<Op>(v3, operand.v3);
-      }
+    HWY_INLINE void add(Step step, const std::uint8_t* source, std::size_t i) {
+      v = F::next(step, v, F::load(source), i);
     }
-    HWY_INLINE void finish(Divider<Number<type>> by) {
-      if (by.way == Divider<Number<type>>::Way::kNothing) return;
-      v0 = F::divide(v0, by);
-      v1 = F::divide(v1, by);
-      v2 = F::divide(v2, by);
-      v3 = F::divide(v3, by);
-    }
+    HWY_INLINE void finish(const Divider<Number<type>>& by) { v = F::divide(v, by); }
     template <Store how>
-    HWY_INLINE void store_as(std::uint8_t* target) const {
-      F::store(how, v0, target);
-      F::store(how, v1, target + kStep);
-      F::store(how, v2, target + 2 * kStep);
-      F::store(how, v3, target + 3 * kStep);
-    }
-    HWY_INLINE void store(Store how, std::uint8_t* target) const {
-      if (how == Store::kStreamed) {
-        store_as<Store::kStreamed>(target);
-      } else {
-        store_as<Store::kCached>(target);
-      }
+    HWY_INLINE void store(std::uint8_t* target) const {
+      F::store(how, v, target);
     }
   };
+  template <typename Half>
+  struct Twice {
+    static constexpr std::size_t kBytes = 2 * Half::kBytes;
+    Half a, b;
+
+    static HWY_INLINE Twice load(Step step, const std::uint8_t* source) {
+      return {Half::load(step, source), Half::load(step, source + Half::kBytes)};
+    }
+    HWY_INLINE void add(Step step, const std::uint8_t* source, std::size_t i) {
+      a.add(step, source, i);
+      b.add(step, source + Half::kBytes, i);
+    }
+    HWY_INLINE void finish(const Divider<Number<type>>& by) {
+      a.finish(by);
+      b.finish(by);
+    }
+    template <Store how>
+    HWY_INLINE void store(std::uint8_t* target) const {
+      a.template store<how>(target);
+      b.template store<how>(target + Half::kBytes);
+    }
+  };
+  // Four vectors at a time: their latencies overlap, and a source's address is fetched once for
+  // all. A value of fp8 is four by itself.
+  using Batch = std::conditional_t<sizeof(Value) == 4 * kStep, One, Twice<Twice<One>>>;
+
+  // Combines with the sources from `begin` to `end`.
+  static HWY_INLINE void add(Batch& batch, Step step, Sources sources, std::size_t begin,
+                             std::size_t end, std::size_t offset) {
+    for (std::size_t i = begin; i < end; ++i) batch.add(step, sources[i] + offset, i);
+  }
+  static HWY_INLINE void finish(Batch& batch, const Divider<Number<type>>& by) {
+    if (by.way != Divider<Number<type>>::Way::kNothing) batch.finish(by);
+  }
+  static HWY_INLINE void store(const Batch& batch, Store how, std::uint8_t* target) {
+    if (how == Store::kStreamed) {
+      batch.template store<Store::kStreamed>(target);
+    } else {
+      batch.template store<Store::kCached>(target);
+    }
+  }
 
   // One vector. Not inlined: it is off the hot path, and there are many instances of this class.
   HWY_NOINLINE Value at(std::size_t offset) const {
-    Value v = F::load(sources_[0] + offset);
+    Value v = F::first(step_, F::load(sources_[0] + offset));
     for (std::size_t i = 1; i < sources_.count; ++i) {
-      v = F::template combine<Op>(v, F::load(sources_[i] + offset));
+      v = F::next(step_, v, F::load(sources_[i] + offset), i);
     }
     return F::divide(v, by_);
   }
@@ -123,12 +149,13 @@ class Reduction {
   // All whole vectors from `offset`, every one through all sources.
   HWY_INLINE void run_at_once(Sources sources, std::uint8_t* target, std::size_t offset,
                               std::size_t bytes, Store how) const {
-    const Divider<Number<type>> by = by_;  // a copy: no store through `target` changes it
-    for (; offset + 4 * kStep <= bytes; offset += 4 * kStep) {
-      Four four = Four::load(sources[0] + offset);
-      four.add(sources, 1, sources.count, offset);
-      four.finish(by);
-      four.store(how, target + offset);
+    const Divider<Number<type>> by = by_;  // copies: no store through `target` changes them
+    const Step step = step_;
+    for (; offset + Batch::kBytes <= bytes; offset += Batch::kBytes) {
+      Batch batch = Batch::load(step, sources[0] + offset);
+      add(batch, step, sources, 1, sources.count, offset);
+      finish(batch, by);
+      store(batch, how, target + offset);
     }
     for (; offset + kStep <= bytes; offset += kStep) {
       F::store(Store::kCached, at(offset), target + offset);
@@ -141,26 +168,27 @@ class Reduction {
   HWY_NOINLINE std::size_t run_in_groups(std::uint8_t* target, std::size_t offset,
                                          std::size_t bytes, Store how) const {
     constexpr std::size_t kGroup = 8;
-    constexpr std::size_t kFours = 64;
-    constexpr std::size_t kBlockBytes = kFours * 4 * kStep;
+    constexpr std::size_t kBatches = 64;
+    constexpr std::size_t kBlockBytes = kBatches * Batch::kBytes;
     const Sources sources = sources_;
     const Divider<Number<type>> by = by_;
-    Four block[kFours];
+    const Step step = step_;
+    Batch block[kBatches];
     for (; offset + kBlockBytes <= bytes; offset += kBlockBytes) {
-      for (std::size_t i = 0; i < kFours; ++i) {
-        block[i] = Four::load(sources[0] + offset + i * 4 * kStep);
+      for (std::size_t i = 0; i < kBatches; ++i) {
+        block[i] = Batch::load(step, sources[0] + offset + i * Batch::kBytes);
       }
       for (std::size_t begin = 1; begin < sources.count; begin += kGroup) {
         const std::size_t end = std::min(begin + kGroup, sources.count);
-        for (std::size_t i = 0; i < kFours; ++i) {
-          Four four = block[i];
-          four.add(sources, begin, end, offset + i * 4 * kStep);
-          block[i] = four;
+        for (std::size_t i = 0; i < kBatches; ++i) {
+          Batch batch = block[i];
+          add(batch, step, sources, begin, end, offset + i * Batch::kBytes);
+          block[i] = batch;
         }
       }
-      for (std::size_t i = 0; i < kFours; ++i) {
-        block[i].finish(by);
-        block[i].store(how, target + offset + i * 4 * kStep);
+      for (std::size_t i = 0; i < kBatches; ++i) {
+        finish(block[i], by);
+        store(block[i], how, target + offset + i * Batch::kBytes);
       }
     }
     return offset;
@@ -172,9 +200,9 @@ class Reduction {
     using Element = Stored<type>;
     if constexpr (std::is_same_v<Element, Number<type>>) {
       for (std::size_t at = 0; at < bytes; at += sizeof(Element)) {
-        Element value = element_at(0, at);
+        Element value = step_.template first<OneLane, Element>(element_at(0, at));
         for (std::size_t i = 1; i < sources_.count; ++i) {
-          value = Op::template apply<OneLane, Element>(value, element_at(i, at));
+          value = step_.template next<OneLane, Element>(value, element_at(i, at), i);
         }
         value = divided<OneLane>(value, by_);
         std::memcpy(target + at, &value, sizeof value);
@@ -182,10 +210,10 @@ class Reduction {
     } else {
       HWY_ALIGN std::uint8_t padded[2][kStep] = {};  // the next is filled while one is in use
       std::memcpy(padded[0], sources_[0], bytes);
-      Value v = F::load(padded[0]);
+      Value v = F::first(step_, F::load(padded[0]));
       for (std::size_t i = 1; i < sources_.count; ++i) {
         std::memcpy(padded[i % 2], sources_[i], bytes);
-        v = F::template combine<Op>(v, F::load(padded[i % 2]));
+        v = F::next(step_, v, F::load(padded[i % 2]), i);
       }
       F::store(Store::kCached, F::divide(v, by_), padded[0]);
       std::memcpy(target, padded[0], bytes);
@@ -198,9 +226,30 @@ class Reduction {
     return element;
   }
 
+  Step step_;
   Sources sources_;
   Divider<Number<type>> by_;
 };
+
+// Runs a request whose type is one of the family's.
+template <typename Types>
+void run_family(Types types, const Request& request) {
+  const Sources sources{request.sources.data(), request.sources.size()};
+  if (request.factors.empty()) {
+    with_constants(types, request.type, request.op, [&](auto type, auto op) HWY_ATTR {
+      const Reduction<type, Combine<op>> reduction({}, sources,
+                                                   make_divider<Number<type>>(request.divide_by));
+      reduction.run(request.target, request.bytes, request.store);
+    });
+  } else {
+    with_type(types, request.type, [&](auto type) HWY_ATTR {
+      const Factors<Number<type>> factors(request.factors);
+      const Reduction<type, AddScaled<Number<type>>> reduction(
+          {factors.data()}, sources, make_divider<Number<type>>(request.divide_by));
+      reduction.run(request.target, request.bytes, request.store);
+    });
+  }
+}
 
 }  // namespace polyrail::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();

@@ -11,6 +11,7 @@
 #define PR_KERNELS_OPS_HPP
 #endif
 
+#include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
@@ -79,6 +80,119 @@ struct Operator<ReduceOp::kMin> {
     } else {
       return sum_if_nan<Lanes>(a, b, Lanes::bit_or(Lanes::smaller(a, b), Lanes::smaller(b, a)));
     }
+  }
+};
+
+template <>
+struct Operator<ReduceOp::kBitAnd> {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE static V apply(V a, V b) {
+    return Lanes::bit_and(a, b);
+  }
+};
+
+template <>
+struct Operator<ReduceOp::kBitOr> {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE static V apply(V a, V b) {
+    return Lanes::bit_or(a, b);
+  }
+};
+
+template <>
+struct Operator<ReduceOp::kBitXor> {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE static V apply(V a, V b) {
+    return Lanes::bit_xor(a, b);
+  }
+};
+
+// Of unsigned integers: 1 if v is not 0.
+template <typename Lanes, typename Number, typename V>
+PR_HOST_DEVICE V truth(V v) {
+  static_assert(std::is_unsigned_v<Number>);
+  return Lanes::smaller(v, Lanes::constant(v, Number{1}));
+}
+
+template <>
+struct Operator<ReduceOp::kLogicalAnd> {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE static V apply(V a, V b) {
+    return truth<Lanes, Number>(Lanes::smaller(a, b));
+  }
+};
+
+template <>
+struct Operator<ReduceOp::kLogicalOr> {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE static V apply(V a, V b) {
+    return truth<Lanes, Number>(Lanes::bit_or(a, b));
+  }
+};
+
+template <>
+struct Operator<ReduceOp::kLogicalXor> {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE static V apply(V a, V b) {
+    return Lanes::bit_xor(truth<Lanes, Number>(a), truth<Lanes, Number>(b));
+  }
+};
+
+// Of pairs with equal values, or with two NaN, that of the smaller index; a NaN wins over numbers.
+template <typename Lanes, typename V, typename Wins>
+PR_HOST_DEVICE V located(V a, V b, Wins wins) {
+  const bool is_a_nan = Lanes::is_nan(a.value);
+  const bool is_b_nan = Lanes::is_nan(b.value);
+  if (is_a_nan != is_b_nan) return is_a_nan ? a : b;
+  if (wins(a.value, b.value)) return a;
+  if (wins(b.value, a.value)) return b;
+  return Lanes::is_less(b.index, a.index) ? b : a;
+}
+
+template <>
+struct Operator<ReduceOp::kMaxLoc> {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE static V apply(V a, V b) {
+    return located<Lanes>(a, b, [](auto x, auto y) { return Lanes::is_less(y, x); });
+  }
+};
+
+template <>
+struct Operator<ReduceOp::kMinLoc> {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE static V apply(V a, V b) {
+    return located<Lanes>(a, b, [](auto x, auto y) { return Lanes::is_less(x, y); });
+  }
+};
+
+// --- steps: how sources become one value, source after source.
+
+// By an operator.
+template <ReduceOp op>
+struct Combine {
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE V first(V v) const {
+    return v;
+  }
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE V next(V all, V v, std::size_t) const {
+    return Operator<op>::template apply<Lanes, Number>(all, v);
+  }
+};
+
+// The sum of the sources times a factor each. Products are rounded before they are added, on
+// instruction sets with a fused multiply-add, too.
+template <typename Factor>
+struct AddScaled {
+  const Factor* factors;
+
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE V first(V v) const {
+    return Lanes::multiply(v, Lanes::constant(v, factors[0]));
+  }
+  template <typename Lanes, typename Number, typename V>
+  PR_HOST_DEVICE V next(V all, V v, std::size_t source) const {
+    return Lanes::add(all, Lanes::multiply(v, Lanes::constant(v, factors[source])));
   }
 };
 
@@ -185,6 +299,74 @@ PR_HOST_DEVICE auto float_of_float16_bits(Bits bits) {
   return Lanes::as_float(Lanes::bit_or(sign, number));
 }
 
+// --- fp8, in lanes of 32 bits.
+
+template <DataType type>
+struct Float8;
+template <>
+struct Float8<DataType::kFloat8E4M3> {
+  static constexpr int kMantissaBits = 3;
+  static constexpr int kBias = 7;
+  static constexpr float kMax = 448;
+};
+template <>
+struct Float8<DataType::kFloat8E5M2> {
+  static constexpr int kMantissaBits = 2;
+  static constexpr int kBias = 15;
+  static constexpr float kMax = 57344;
+};
+
+// fp32 of the fp8 pattern in the uppermost byte; whatever is below does not count.
+template <DataType type, typename Lanes, typename Bits>
+PR_HOST_DEVICE auto float_of_float8_bits(Bits bits) {
+  using Format = Float8<type>;
+  constexpr int kPlaces = 23 - Format::kMantissaBits;  // from the last one to that of an fp32
+  constexpr std::uint32_t kRebias = (127u - Format::kBias) << 23;
+  const auto size = Lanes::bit_and(Lanes::template shift_right<24 - kPlaces>(bits),
+                                   Lanes::constant(bits, 0x7fu << kPlaces));
+  // As if all were normal. A tiny one t comes out as u = (t + least) / 2: 2u - least is right. That
+  // is less than u for tiny ones only.
+  const auto normal = Lanes::as_float(Lanes::add(size, Lanes::constant(bits, kRebias)));
+  const auto least = Lanes::constant(normal, OneLane::as_float(kRebias + (1u << 23)));  // not tiny
+  const auto number = Lanes::smaller(normal, Lanes::add(normal, Lanes::subtract(normal, least)));
+  // Above the largest: NaN, or infinity, by the mantissa.
+  const auto special =
+      Lanes::as_float(Lanes::bit_or(Lanes::as_bits(normal), Lanes::constant(bits, 0x7f800000u)));
+  const auto is_special = Lanes::is_less(Lanes::constant(normal, Format::kMax), normal);
+  return Lanes::as_float(Lanes::or_and(Lanes::as_bits(Lanes::select(is_special, special, number)),
+                                       bits, Lanes::constant(bits, 0x80000000u)));
+}
+
+// The fp8 pattern, in the lowest byte, nearest to v (ties to even). What is too large becomes the
+// largest number, a NaN 0x7f with its sign.
+template <DataType type, typename Lanes, typename V>
+PR_HOST_DEVICE auto float8_bits(V v) {
+  using Format = Float8<type>;
+  constexpr int kPlaces = 23 - Format::kMantissaBits;
+  constexpr std::uint32_t kLeast = 128u - Format::kBias;  // exponent of the least normal number
+  // Added to the last byte of the sum below, with the exponent's bits, it makes the pattern. Even,
+  // so that ties stay where they are.
+  constexpr std::uint32_t kRebias =
+      (0u - ((static_cast<std::uint32_t>(kPlaces) + kLeast) << Format::kMantissaBits)) & 0xffu;
+  static_assert(kRebias % 2 == 0);
+  const auto bits = Lanes::as_bits(v);
+  const auto size = Lanes::smaller(Lanes::bit_and(bits, Lanes::constant(bits, 0x7fffffffu)),
+                                   Lanes::constant(bits, OneLane::as_bits(Format::kMax)));
+  // Next to a number whose last place is the pattern's, the addition does the rounding.
+  const auto exponent = Lanes::larger(Lanes::bit_and(size, Lanes::constant(bits, 0x7f800000u)),
+                                      Lanes::constant(bits, kLeast << 23));
+  const auto large = Lanes::add(
+      exponent, Lanes::constant(bits, (static_cast<std::uint32_t>(kPlaces) << 23) + kRebias));
+  const auto rounded = Lanes::as_bits(Lanes::add(Lanes::as_float(size), Lanes::as_float(large)));
+  const auto finite = Lanes::add(rounded, Lanes::template shift_right<kPlaces>(rounded));
+  const auto nan = Lanes::constant(bits, 0x7fu);
+  // As floats, because a mask is for lanes of one kind.
+  const auto pattern = Lanes::as_bits(Lanes::select(Lanes::is_nan(v), Lanes::as_float(nan),
+                                                    Lanes::as_float(Lanes::bit_and(finite, nan))));
+  return Lanes::or_and(pattern, Lanes::template shift_right<24>(bits),
+                       Lanes::constant(bits, 0x80u));
+}
+
 // --- one element between memory and computation
 
 template <DataType type>
@@ -193,6 +375,8 @@ PR_HOST_DEVICE Number<type> to_number(Stored<type> element) {
     return float_of_float16_bits<OneLane>(std::uint32_t{element});
   } else if constexpr (type == DataType::kBfloat16) {
     return OneLane::as_float(std::uint32_t{element} << 16);
+  } else if constexpr (type == DataType::kFloat8E4M3 || type == DataType::kFloat8E5M2) {
+    return float_of_float8_bits<type, OneLane>(std::uint32_t{element} << 24);
   } else {
     return element;
   }
@@ -207,6 +391,8 @@ PR_HOST_DEVICE Stored<type> to_element(Number<type> number) {
     const auto upper = static_cast<std::uint16_t>(bits >> 16);
     if (OneLane::is_nan(number)) return static_cast<std::uint16_t>(upper | 0x40);  // quiet
     return round_halves<OneLane>(upper, static_cast<std::uint16_t>(bits));
+  } else if constexpr (type == DataType::kFloat8E4M3 || type == DataType::kFloat8E5M2) {
+    return static_cast<std::uint8_t>(float8_bits<type, OneLane>(number));
   } else {
     return number;
   }

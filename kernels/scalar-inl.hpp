@@ -35,9 +35,13 @@ struct Format {
     const Stored<type> element = to_element<type>(v);
     std::memcpy(target, &element, kBytes);
   }
-  template <typename Op>
-  static Value combine(Value a, Value b) {
-    return Op::template apply<OneLane, Value>(a, b);
+  template <typename Step>
+  static Value first(Step step, Value v) {
+    return step.template first<OneLane, Value>(v);
+  }
+  template <typename Step>
+  static Value next(Step step, Value all, Value v, std::size_t source) {
+    return step.template next<OneLane, Value>(all, v, source);
   }
   static Value divide(Value v, const Divider<Value>& by) { return divided<OneLane>(v, by); }
 };

@@ -33,7 +33,17 @@ struct Simd {
   }
   template <typename V>
   static HWY_INLINE V multiply(V a, V b) {
-    return hn::Mul(a, b);
+    const hn::DFromV<V> d;
+    if constexpr (sizeof(hn::TFromD<decltype(d)>) == 1) {  // in lanes of 16 bits
+      const hn::Repartition<std::uint16_t, decltype(d)> words;
+      const auto wide_a = hn::BitCast(words, a);
+      const auto wide_b = hn::BitCast(words, b);
+      const auto even = hn::And(hn::Mul(wide_a, wide_b), hn::Set(words, 0x00ff));
+      const auto upper_b = hn::And(wide_b, hn::Set(words, 0xff00));
+      return hn::BitCast(d, hn::Or(even, hn::Mul(hn::ShiftRight<8>(wide_a), upper_b)));
+    } else {
+      return hn::Mul(a, b);
+    }
   }
   template <typename V, typename Divisor>
   static HWY_INLINE V divide(V a, Divisor divisor) {
@@ -90,6 +100,14 @@ struct Simd {
   template <typename V>
   static HWY_INLINE V bit_or(V a, V b) {
     return hn::Or(a, b);
+  }
+  template <typename V>
+  static HWY_INLINE V bit_xor(V a, V b) {
+    return hn::Xor(a, b);
+  }
+  template <typename V>
+  static HWY_INLINE V or_and(V a, V b, V c) {
+    return hn::OrAnd(a, b, c);
   }
   template <int count, typename V>
   static HWY_INLINE V shift_left(V a) {

@@ -58,7 +58,7 @@ class Communicator {
   // Several all-reduces as one operation, for the latency of one: fits_together() of fuse.hpp must
   // hold for each and the first. All ranks fuse the same calls. Buffers are copied in and out.
   virtual Work start_fused(std::span<const Call> calls, std::span<const Work> after) = 0;
-  // Whether the arguments are right; starts nothing, but makes the plan. kInvalidArgument if not.
+  // Whether the arguments are right; starts nothing. kInvalidArgument if not.
   virtual Status check(const Call& call) = 0;
 
   // The collectives, blocking; call.hpp says what they do and which buffers they take.

@@ -23,6 +23,10 @@ struct Options {
   std::int64_t tcp_sockets = 1;    // connections per peer and rail
   // --- planning
   std::string algorithm;  // "": the planner chooses
+  // Results are the same bits for the same inputs and number of ranks, whatever the rails, their
+  // speeds, the placement or the timing. Otherwise they may differ from start to start (never
+  // between ranks), because the order of operands depends on the plan.
+  bool deterministic = false;
   std::int64_t calibration_ms = 300;
   bool split_by_measurement = true;
   // --- progress

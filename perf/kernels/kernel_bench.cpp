@@ -56,36 +56,76 @@ std::string size_text(std::size_t bytes) {
   return std::to_string(bytes >> (is_large ? 20 : 10)) + (is_large ? "MiB" : "KiB");
 }
 
-std::vector<Row> make_rows(const Arrays& arrays, std::size_t bytes) {
+// The plain loops that a kernel is compared with: `bytes` per array, of which it writes the last.
+std::vector<std::function<void()>> sum_loops(const Arrays& arrays, std::size_t out,
+                                             std::size_t bytes) {
   const auto floats = [&](std::size_t i) { return reinterpret_cast<float*>(arrays[i]); };
-  const auto loop = [=](MachineLoop which, std::size_t out) {
+  const auto loop = [=](MachineLoop which) {
     return
         [=, a = floats(0), b = floats(1), c = floats(out)] { machine_sum(which, a, b, c, bytes); };
   };
-  const auto copy_loop = [=](MachineLoop which) {
-    return [=, a = floats(0), c = floats(2)] { machine_copy(which, a, c, bytes); };
+  std::vector<std::function<void()>> loops = {loop(MachineLoop::kStored),
+                                              loop(MachineLoop::kCompiled)};
+  if (out > 1) loops.push_back(loop(MachineLoop::kStreamed));
+  return loops;
+}
+std::vector<std::function<void()>> copy_loops(const Arrays& arrays, std::size_t bytes) {
+  const auto loop = [&](MachineLoop which) {
+    return [=, a = reinterpret_cast<float*>(arrays[0]), c = reinterpret_cast<float*>(arrays[2])] {
+      machine_copy(which, a, c, bytes);
+    };
   };
-  using enum MachineLoop;
+  return {loop(MachineLoop::kStored), loop(MachineLoop::kStreamed)};
+}
+
+// `bytes` is the size of the largest array.
+std::vector<Row> make_rows(const Arrays& arrays, std::size_t bytes) {
   std::vector<Row> rows;
-  for (DataType type : {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16}) {
+  for (DataType type : {DataType::kFloat32, DataType::kBfloat16, DataType::kFloat16,
+                        DataType::kFloat8E4M3, DataType::kFloat8E5M2, DataType::kInt8}) {
     const std::size_t count = bytes / size_bytes(type);
     for (bool is_in_place : {false, true}) {
       const std::size_t out = is_in_place ? 0 : 2;
-      Row row;
-      row.name = std::string(name(type)) + (is_in_place ? " a+=b " : " c=a+b ") + size_text(bytes);
-      row.bytes_moved = 3 * bytes;
-      row.kernel = [=, a = arrays[0], b = arrays[1], c = arrays[out]] {
+      const auto kernel = [=, a = arrays[0], b = arrays[1], c = arrays[out]] {
         reduce(type, ReduceOp::kSum, a, b, c, count);
       };
-      row.machine = {loop(kStored, out), loop(kCompiled, out)};
-      if (!is_in_place) row.machine.push_back(loop(kStreamed, out));
-      rows.push_back(std::move(row));
+      rows.push_back(
+          {std::string(name(type)) + (is_in_place ? " a+=b " : " c=a+b ") + size_text(bytes),
+           3 * bytes, kernel, sum_loops(arrays, out, bytes)});
     }
   }
-  rows.push_back({"copy " + size_text(bytes),
-                  2 * bytes,
+  const std::size_t float_count = bytes / sizeof(float);
+  for (DataType type : {DataType::kBfloat16, DataType::kFloat16, DataType::kFloat8E4M3}) {
+    const std::string wire(name(type));
+    const std::size_t wire_bytes = float_count * size_bytes(type);
+    const auto between = [&](DataType from, DataType to) {
+      return [=, a = arrays[0], c = arrays[2]] { cast(from, to, a, c, float_count); };
+    };
+    // As many bytes as the loop moves: a copy of half of them.
+    const auto copies = copy_loops(arrays, (bytes + wire_bytes) / 2);
+    rows.push_back({"float to " + wire + " " + size_text(bytes), bytes + wire_bytes,
+                    between(DataType::kFloat32, type), copies});
+    rows.push_back({wire + " to float " + size_text(bytes), bytes + wire_bytes,
+                    between(type, DataType::kFloat32), copies});
+    rows.push_back({"float+=" + wire + " " + size_text(bytes), 2 * bytes + wire_bytes,
+                    [=, a = arrays[0], b = arrays[1]] {
+                      reduce_mixed(ReduceOp::kSum, type, a, b, a, float_count);
+                    },
+                    sum_loops(arrays, 0, (2 * bytes + wire_bytes) / 3 / 64 * 64)});
+  }
+  for (DataType type : {DataType::kFloat32, DataType::kBfloat16}) {
+    const std::size_t count = bytes / size_bytes(type);
+    rows.push_back({std::string(name(type)) + " c=xa+yb " + size_text(bytes), 3 * bytes,
+                    [=, a = arrays[0], b = arrays[1], c = arrays[2]] {
+                      const void* const sources[] = {a, b};
+                      const double factors[] = {0.25, 0.75};
+                      scaled_sum(type, sources, factors, c, count);
+                    },
+                    sum_loops(arrays, 2, bytes)});
+  }
+  rows.push_back({"copy " + size_text(bytes), 2 * bytes,
                   [=, a = arrays[0], c = arrays[2]] { copy(a, c, bytes); },
-                  {copy_loop(kStored), copy_loop(kStreamed)}});
+                  copy_loops(arrays, bytes)});
   return rows;
 }
 

@@ -11,6 +11,7 @@
 #include <fstream>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <memory>
 #include <stdexcept>
 
@@ -27,6 +28,10 @@ constexpr std::size_t kLargeBytes = 1 << 20;
 constexpr double kShortCallUs = 20.0;  // the clock is read once per kBatch of shorter calls
 constexpr std::size_t kBatch = 16;
 constexpr double kMaxCalls = 200'000;
+// Timed calls move so much or are so many, however few the warm-up let expect: the buckets of idle
+// rails pass some hundred KiB at memory speed.
+constexpr std::size_t kLeastBytes = 4 << 20;
+constexpr std::size_t kEnoughCalls = 64;
 constexpr double kPrintedCallUs = 1000.0;
 constexpr auto kLookInterval = std::chrono::milliseconds(50);
 constexpr float kStop = 1 << 20;  // added to element 0 by rank 0: this call is the last
@@ -62,27 +67,18 @@ MachineTime machine_time() {
   return {(user + nice + system + hard + soft) * tick_s, (hard + soft) * tick_s};
 }
 
-// Small whole numbers, so that sums are exact in any order.
-float input_value(std::size_t index, int rank) {
-  return static_cast<float>(index % 127 + static_cast<std::size_t>(rank));
-}
-
-float expected_value(std::size_t index, int rank_count) {
-  const float ranks = static_cast<float>(rank_count);
-  return ranks * static_cast<float>(index % 127) + ranks * (ranks - 1) / 2;
-}
-
 class Sweep {
  public:
   Sweep(const Peer& peer, const SweepOptions& options) : peer_(peer), options_(options) {
     const std::size_t largest = *std::max_element(options.sizes.begin(), options.sizes.end());
     small_input_ = allocate(64);
     small_output_ = allocate(64);
-    input_ = allocate(largest);
-    output_ = allocate(largest);
-    for (std::size_t i = 0; i < largest / sizeof(float); ++i) {
-      input_[i] = input_value(i, peer.rank);
-    }
+    const std::size_t count = shape(largest).buffer_count();
+    input_ = allocate(count * sizeof(float));
+    output_ = allocate(count * sizeof(float));
+    for (std::size_t i = 0; i < count; ++i) input_[i] = input_value(i, peer.rank);
+    // The root's buffer of a broadcast, in place, is its input.
+    if (options.collective == Collective::kBroadcast && peer.rank == 0) output_ = input_;
   }
 
   bool run() {
@@ -93,10 +89,10 @@ class Sweep {
   }
 
   bool repeat() {
-    const std::size_t count = options_.sizes.front() / sizeof(float);
+    const CallShape call_shape = shape(options_.sizes.front());
     agree(0);
-    call(count);
-    const bool is_right = repeat_until_stopped(count);
+    call(call_shape.count());
+    const bool is_right = repeat_until_stopped(call_shape);
     finish();
     return is_right;
   }
@@ -117,7 +113,19 @@ class Sweep {
     return memory;
   }
 
-  void call(std::size_t count) { peer_.all_reduce(input_, output_, count); }
+  CallShape shape(std::size_t size) const {
+    return {options_.collective, size, peer_.rank, peer_.rank_count};
+  }
+
+  void call(std::size_t count) {
+    if (options_.collective == Collective::kAllReduce) {
+      peer_.all_reduce(input_, output_, count);
+    } else if (options_.collective == Collective::kBroadcast) {
+      peer_.other(Collective::kBroadcast, output_, output_, count);
+    } else {
+      peer_.other(options_.collective, input_, output_, count);
+    }
+  }
 
   // Rank 0's number, the same on every rank; also the barrier.
   double agree(double value) {
@@ -132,11 +140,20 @@ class Sweep {
     return small_output_[0];
   }
 
-  // Rank 0's mean time of some calls.
+  double greatest_of_ranks(double value) {
+    double greatest = 0;
+    for (int rank = 0; rank < peer_.rank_count; ++rank) {
+      greatest = std::max(greatest, sum_over_ranks(rank == peer_.rank ? value : 0));
+    }
+    return greatest;
+  }
+
+  // The slowest rank's mean time of some calls.
   double timed_us(std::size_t calls, std::size_t count) {
     const auto start = Clock::now();
     for (std::size_t i = 0; i < calls; ++i) call(count);
-    return agree(microseconds_between(start, Clock::now()) / static_cast<double>(calls));
+    return greatest_of_ranks(microseconds_between(start, Clock::now()) /
+                             static_cast<double>(calls));
   }
 
   std::size_t calls_within(double seconds, double call_us) const {
@@ -151,7 +168,7 @@ class Sweep {
   }
 
   bool measure(std::size_t size) {
-    const std::size_t count = size / sizeof(float);
+    const std::size_t count = shape(size).count();
     std::size_t calls = 1;
     std::size_t batch = 1;
     if (expected_us(size) < kLongCallUs) {
@@ -159,16 +176,21 @@ class Sweep {
       double call_us = timed_us(1, count);
       call_us = timed_us(calls_within(options_.warmup_s, call_us), count);
       if (call_us < kShortCallUs) batch = kBatch;
-      calls = (calls_within(options_.budget_s, call_us) + batch - 1) / batch * batch;
+      calls = std::max(calls_within(options_.budget_s, call_us),
+                       std::min(kEnoughCalls, kLeastBytes / size));
+      calls = (calls + batch - 1) / batch * batch;
     }
     return time_calls(size, calls, batch);
   }
 
   bool time_calls(std::size_t size, std::size_t calls, std::size_t batch) {
-    const std::size_t count = size / sizeof(float);
+    const CallShape call_shape = shape(size);
+    const std::size_t count = call_shape.count();
     std::vector<double> times;
     times.reserve(calls / batch);
-    std::fill_n(output_, count, std::numeric_limits<float>::quiet_NaN());
+    if (output_ != input_) {
+      std::fill_n(output_, call_shape.output_count(), std::numeric_limits<float>::quiet_NaN());
+    }
     agree(0);
     const double processor_before = processor_s();
     const MachineTime machine_before = machine_time();
@@ -186,13 +208,15 @@ class Sweep {
     const auto per_call_us = [calls](double seconds) {
       return seconds * 1e6 / static_cast<double>(calls);
     };
-    const double wrong = sum_over_ranks(static_cast<double>(count_wrong(count, 0)));
-    const double mean_us = sum_over_ranks(own_mean_us) / peer_.rank_count;
+    const double wrong = sum_over_ranks(static_cast<double>(count_wrong(call_shape, 0)));
+    // Of all ranks the slowest: a root that only sends is done before the others have it all.
+    const double mean_us = greatest_of_ranks(own_mean_us);
     const double processor_us = sum_over_ranks(per_call_us(own_processor_s));
     previous_size_ = size;
-    previous_us_ = agree(mean_us);
+    previous_us_ = mean_us;
     std::sort(times.begin(), times.end());
-    print({{"bytes", size},
+    print({{"collective", name(options_.collective)},
+           {"bytes", size},
            {"calls", calls},
            {"mean_us", mean_us},
            {"median_us", times[times.size() / 2]},
@@ -205,8 +229,8 @@ class Sweep {
     return wrong == 0;
   }
 
-  bool repeat_until_stopped(std::size_t count) {
-    const float usual = expected_value(0, peer_.rank_count);
+  bool repeat_until_stopped(const CallShape& call_shape) {
+    const float usual = call_shape.expected_value(0);
     const double processor_before = processor_s();
     const MachineTime machine_before = machine_time();
     const auto start = Clock::now();
@@ -215,7 +239,7 @@ class Sweep {
     while (!is_last) {
       const auto begin = Clock::now();
       if (peer_.rank == 0 && is_time_up(start, begin)) input_[0] += kStop;
-      call(count);
+      call(call_shape.count());
       const auto end = Clock::now();
       ++calls;
       is_last = output_[0] != usual;
@@ -225,7 +249,7 @@ class Sweep {
     const double seconds = seconds_of(Clock::now()) - seconds_of(start);
     const MachineTime machine = machine_time();
     const double own_processor_s = processor_s() - processor_before;
-    const double wrong = sum_over_ranks(static_cast<double>(count_wrong(count, kStop)));
+    const double wrong = sum_over_ranks(static_cast<double>(count_wrong(call_shape, kStop)));
     const double processor = sum_over_ranks(own_processor_s);
     print({{"bytes", options_.sizes.front()},
            {"calls", calls},
@@ -244,12 +268,12 @@ class Sweep {
     return access(options_.until_file.c_str(), F_OK) == 0;
   }
 
-  std::size_t count_wrong(std::size_t count, float added_to_first) const {
+  std::size_t count_wrong(const CallShape& call_shape, float added_to_first) const {
     std::size_t wrong = 0;
-    for (std::size_t i = 0; i < count; ++i) {
+    for (std::size_t i = 0; i < call_shape.output_count(); ++i) {
       const float added = i == 0 ? added_to_first : 0.0F;
       // Not "!=" on purpose: an element that nobody wrote is not a number.
-      if (!(output_[i] == expected_value(i, peer_.rank_count) + added)) ++wrong;
+      if (!(output_[i] == call_shape.expected_value(i) + added)) ++wrong;
     }
     return wrong;
   }
@@ -276,6 +300,10 @@ class Sweep {
 }  // namespace
 
 void add_sweep_options(CLI::App& app, SweepOptions& options) {
+  std::map<std::string, Collective> collectives;
+  for (const Collective each : kAllCollectives) collectives.emplace(name(each), each);
+  app.add_option("--collective", options.collective, "What to call; all_reduce if not given")
+      ->transform(CLI::CheckedTransformer(collectives));
   app.add_option("--sizes", options.sizes, "Bytes, comma-separated, at least 4 each")
       ->delimiter(',')
       ->required()
@@ -284,12 +312,16 @@ void add_sweep_options(CLI::App& app, SweepOptions& options) {
       ->capture_default_str();
   app.add_option("--warmup", options.warmup_s, "Seconds of calls before that")
       ->capture_default_str();
-  app.add_option("--repeat", options.repeat_s, "Call the first size again and again for seconds");
+  app.add_option("--repeat", options.repeat_s,
+                 "All-reduce of the first size again and again for seconds");
   app.add_option("--until", options.until_file,
                  "With --repeat: end it as soon as this file is there");
 }
 
 int run_sweep(const Peer& peer, const SweepOptions& options) {
+  const bool is_all_reduce = options.collective == Collective::kAllReduce;
+  if (!is_all_reduce && !peer.other) throw std::runtime_error("it has only all_reduce");
+  if (!is_all_reduce && options.repeat_s > 0) throw std::runtime_error("--repeat is all_reduce's");
   Sweep sweep(peer, options);
   return (options.repeat_s > 0 ? sweep.repeat() : sweep.run()) ? 0 : 1;
 }

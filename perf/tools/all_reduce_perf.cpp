@@ -46,6 +46,7 @@ class RankTest {
     for (int cycle = 0; options_.cycles == 0 || cycle < options_.cycles; ++cycle) {
       for (DataType type : options_.types) {
         for (ReduceOp op : options_.ops) {
+          if (!can_reduce(type, op)) continue;
           if (Status status = sweep(type, op); !status.is_ok()) return status;
         }
       }

@@ -24,6 +24,7 @@ class Buffer {
 };
 
 // Fills in rank's input. Values are small, so that every result is exact in every type.
+// Precondition: can_reduce(type, op); kPreMulSum, kWeightedAvg and kUser count as kSum.
 void fill_input(void* data, std::uint64_t count, DataType type, ReduceOp op, int rank,
                 int rank_count, std::uint64_t seed);
 // Number of elements of an all-reduce's output that are wrong.

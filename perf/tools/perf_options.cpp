@@ -1,10 +1,12 @@
 #include "perf/tools/perf_options.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
+#include <span>
 
 namespace polyrail::perf {
 namespace {
@@ -16,6 +18,19 @@ CLI::Validator size_text() {
         return parse_size(text, bytes) ? std::string() : "'" + text + "' is not a size";
       },
       "SIZE");
+}
+
+// Those that need nothing but the input. "all" are the arithmetic ones, as in nccl-tests.
+constexpr auto kOps =
+    std::span(kAllReduceOps).first(static_cast<std::size_t>(ReduceOp::kPreMulSum));
+constexpr auto kOpsOfAll = kOps.first(static_cast<std::size_t>(ReduceOp::kAvg) + 1);
+
+// "sum, prod, ..., all".
+template <typename T>
+std::string names_of(const T& values) {
+  std::string names;
+  for (const auto value : values) names += std::string(name(value)) + ", ";
+  return names + "all";
 }
 
 [[noreturn]] void refuse(const std::string& cause) {
@@ -88,8 +103,9 @@ PerfOptions parse_perf_options(int argc, char** argv, const std::string& tool,
       ->check(CLI::Range(1, 1000000));
   app.add_option("-N,--run_cycles", options.cycles, "Repetitions of the whole; 0: endless")
       ->check(CLI::Range(0, 1000000000));
-  app.add_option("-o,--op", op_text, "sum, prod, min, max, avg or all");
-  app.add_option("-d,--datatype", type_text, "int32, int64, half, float, double, bfloat16 or all");
+  app.add_option("-o,--op", op_text,
+                 "sum, prod, min, max, avg, bit_and, max_loc, ... or all (the first five)");
+  app.add_option("-d,--datatype", type_text, "float, int8, fp8_e4m3, bfloat16, ... or all");
   app.add_option("-c,--check", check, "Check results")->check(CLI::Range(0, 1000000));
   app.add_option("-a,--average", options.average,
                  "Time reported: 0 rank 0, 1 average, 2 minimum, 3 maximum of the ranks")
@@ -133,20 +149,23 @@ PerfOptions parse_perf_options(int argc, char** argv, const std::string& tool,
   if (options.max_bytes < options.min_bytes) refuse("--maxbytes is less than --minbytes");
   if (options.step_factor == 0 && options.step_bytes == 0) refuse("--stepbytes must not be 0");
   if (op_text == "all") {
-    options.ops.assign(std::begin(kAllReduceOps), std::end(kAllReduceOps));
-  } else if (const auto op = parse_reduce_op(op_text)) {
+    options.ops.assign(kOpsOfAll.begin(), kOpsOfAll.end());
+  } else if (const auto op = parse_reduce_op(op_text); op && std::ranges::count(kOps, *op) > 0) {
     options.ops = {*op};
   } else {
-    refuse("--op: '" + op_text + "' is none of sum, prod, min, max, avg, all");
+    refuse("--op: '" + op_text + "' is none of " + names_of(kOps));
   }
   if (type_text == "all") {
     options.types.assign(std::begin(kAllDataTypes), std::end(kAllDataTypes));
   } else if (const auto type = parse_data_type(type_text)) {
     options.types = {*type};
   } else {
-    refuse("--datatype: '" + type_text +
-           "' is none of int32, int64, half, float, double, bfloat16, all");
+    refuse("--datatype: '" + type_text + "' is none of " + names_of(kAllDataTypes));
   }
+  std::erase_if(options.types, [&](DataType type) {
+    return std::ranges::none_of(options.ops, [&](ReduceOp op) { return can_reduce(type, op); });
+  });
+  if (options.types.empty()) refuse("--op: no " + op_text + " of elements of type " + type_text);
   options.is_checked = check != 0;
   options.is_blocking = blocking != 0;
   options.style_osu = style == "osu";

@@ -64,12 +64,12 @@ class Family final {
 }  // namespace polyrail::capi
 
 struct polyrailComm {
+  polyrail::capi::Operators operators;  // stays until the communicator has ended
   std::shared_ptr<polyrail::capi::Creation> creation = std::make_shared<polyrail::capi::Creation>();
   std::thread creator;  // if it was made in the background
   std::shared_ptr<polyrail::capi::Family>
       family;  // of the ranks of one polyrailCommInitAll, or null
   polyrail::Options options;
-  polyrail::capi::Operators operators;
   std::string last_error;
 };
 

@@ -14,6 +14,9 @@ namespace {
 
 using Json = nlohmann::json;
 
+// In the cookie of the end of a stream.
+constexpr std::uint64_t kEndCookie = std::uint64_t{1} << 62;
+constexpr double kLingerUs = 50e3;
 constexpr std::uint32_t kPing = 1;
 constexpr std::uint32_t kPong = 2;
 constexpr std::uint32_t kStream = 3;
@@ -61,6 +64,8 @@ struct Probe {
   double start_us = 0;
   double stream_us = 0;
   bool is_end_sent = false;
+  double end_sent_us = 0;
+  bool is_end_acknowledged = false;
   bool owes_pong = false;
   bool is_down = false;  // lost while it was measured: the others go on
   // receiving
@@ -151,6 +156,10 @@ class Calibrator final : public Sink {
     const std::uint64_t cookie = done.cookie;
     Probe* probe = find(to);
     if (probe == nullptr) return;
+    if ((cookie & kEndCookie) != 0) {
+      probe->is_end_acknowledged = true;
+      return;
+    }
     const std::uint64_t bytes = cookie & ~kStartUpCookie;
     probe->flight_bytes -= bytes;
     probe->acknowledged_bytes += bytes;
@@ -164,7 +173,7 @@ class Calibrator final : public Sink {
   static void begin_again(Probe& probe, double stream_us) {
     probe.best_bytes_per_s = std::max(probe.best_bytes_per_s, arrival_rate(probe.arrivals));
     probe.stream_us = std::min(probe.stream_us, stream_us);
-    probe.is_end_sent = probe.is_end_seen = probe.is_down;
+    probe.is_end_sent = probe.is_end_seen = probe.is_end_acknowledged = probe.is_down;
     probe.acknowledged_bytes = 0;
     probe.arrivals.clear();
   }
@@ -327,7 +336,7 @@ class Calibrator final : public Sink {
       bool all_over = true;
       for (Probe& probe : probes_) {
         if (probe.is_sender) stream(probe);
-        all_over = all_over && (!probe.is_sender || probe.is_end_sent) &&
+        all_over = all_over && (!probe.is_sender || is_end_away(probe)) &&
                    (!probe.expects_stream || probe.is_end_seen);
       }
       return all_over || !failure_.is_ok();
@@ -346,14 +355,22 @@ class Calibrator final : public Sink {
                                       " ms; waiting for" + missing};
   }
 
+  // The end of a stream may need this side's progress until it is there. That it is may be known to
+  // the peer alone, which goes on without saying so.
+  static bool is_end_away(const Probe& probe) {
+    if (!probe.is_end_sent || probe.is_end_acknowledged || probe.is_down) return probe.is_end_sent;
+    return now_us() - probe.end_sent_us > kLingerUs;
+  }
+
   void stream(Probe& probe) {
     if (probe.is_end_sent) return;
     const double elapsed_us = now_us() - probe.start_us;
     // A local rail that turns out to be slow is measured as long as the others.
     const bool is_enough = probe.acknowledged_bytes >= kEnoughSlices * slice_bytes(probe.kind);
     if (elapsed_us >= probe.stream_us && (is_enough || elapsed_us >= network_us_)) {
-      // Last of all, so that it needs no more progress on this side once it is posted.
-      if (probe.flight_bytes == 0) probe.is_end_sent = post(probe, kEnd, 0, 0);
+      // Last of all, so that nothing keeps it from arriving at once.
+      if (probe.flight_bytes == 0) probe.is_end_sent = post(probe, kEnd, 0, kEndCookie);
+      if (probe.is_end_sent) probe.end_sent_us = now_us();
       return;
     }
     const double rate = static_cast<double>(probe.acknowledged_bytes) / std::max(elapsed_us, 1.0);

@@ -1,9 +1,9 @@
 #include <polyrail/communicator.hpp>
 
 #include <algorithm>
-#include <tuple>
 
 #include "src/base/log.hpp"
+#include "src/comm/arguments.hpp"
 #include "src/comm/calibrate.hpp"
 #include "src/comm/fused.hpp"
 #include "src/comm/network.hpp"
@@ -31,8 +31,13 @@ class CommunicatorImpl final : public Communicator {
   int rank_count() const override { return bootstrap_->rank_count(); }
 
   Status run(const Call& call) override {
+    double weights = 0;
     Operation operation;
     if (Status status = prepare(operation, call); !status.is_ok()) return status;
+    if (has_weights(call)) {
+      if (Status status = sum_weights(call, weights); !status.is_ok()) return status;
+      operation.divisor = &weights;
+    }
     return engine_->run(operation);
   }
 
@@ -41,6 +46,18 @@ class CommunicatorImpl final : public Communicator {
   Work start(const Call& call, std::span<const Work> after) override {
     auto work = std::make_shared<WorkState>(engine_);
     if (Status status = prepare(work->operation, call); !status.is_ok()) return Work(status);
+    if (has_weights(call)) {
+      // Runs before the operation, which finds the sum here.
+      work->weights = call.reduction.factor;
+      auto sum = std::make_shared<WorkState>(engine_);
+      if (Status status = prepare(sum->operation, weights_call(work->weights)); !status.is_ok()) {
+        return Work(status);
+      }
+      sum->keeps = work;
+      work->operation.divisor = &work->weights;
+      (void)submit(std::move(sum), after);
+      return submit(std::move(work), {});  // what it waits for, the sum waits for already
+    }
     return submit(std::move(work), after);
   }
 
@@ -60,10 +77,7 @@ class CommunicatorImpl final : public Communicator {
     return submit(std::move(work), after);
   }
 
-  Status check(const Call& call) override {
-    Operation operation;
-    return prepare(operation, call);
-  }
+  Status check(const Call& call) override { return read(call, spec_); }
 
   Result<std::unique_ptr<Communicator>> split(int color, int key, const Options& options) override {
     Result<std::unique_ptr<Bootstrap>> part = polyrail::split(*bootstrap_, color, key, options);
@@ -101,17 +115,20 @@ class CommunicatorImpl final : public Communicator {
   }
 
   double limit_us(const Call& call) override {
-    return polyrail::limit_us(plans_.topology(), make_spec(call));
+    CollectiveSpec spec;
+    if (!read(call, spec).is_ok()) return 0;
+    return polyrail::limit_us(plans_.topology(), spec);
   }
 
   std::string explain(const Call& call) override {
-    PlanOptions options;
-    options.algorithm = plans_.algorithm();
-    const CollectiveSpec spec = make_spec(call);
+    CollectiveSpec spec;
+    if (Status status = read(call, spec); !status.is_ok()) return status.message();
+    const PlanOptions options = plans_.options_for(spec);
     const Result<Plan> plan = make_plan(plans_.topology(), spec, options);
     if (!plan.is_ok()) return plan.status().message();
     std::string text = polyrail::explain(plan.value(), plans_.topology(), options);
-    if (engine_->is_small_call(spec)) {
+    const Result<BoundPlan> bound = bind_plan(plan.value(), rank());
+    if (bound.is_ok() && engine_->is_small_call(bound.value())) {
       text +=
           "\nSo few bytes do not take this plan: each rank writes them once where all others\n"
           "read them, in shared memory.\n";
@@ -126,55 +143,31 @@ class CommunicatorImpl final : public Communicator {
     return Work(std::move(work));
   }
 
-  CollectiveSpec make_spec(const Call& call) const {
-    CollectiveSpec spec;
-    spec.collective = call.collective;
-    spec.count = call.count;
-    spec.type = call.type;
-    spec.op = call.reduction.op;
-    spec.is_in_place = call.input == call.output;
-    spec.rank_count = bootstrap_->rank_count();
-    return spec;
+  Status read(const Call& call, CollectiveSpec& spec) const {
+    return read_call(call, rank(), rank_count(), options_.deterministic, spec);
+  }
+
+  static bool has_weights(const Call& call) {
+    return reduces(call.collective) && call.reduction.op == ReduceOp::kWeightedAvg;
+  }
+  static Call weights_call(double& weights) {
+    return Call::all_reduce(&weights, &weights, 1, DataType::kFloat64, ReduceOp::kSum);
+  }
+  Status sum_weights(const Call& call, double& weights) {
+    weights = call.reduction.factor;
+    return run(weights_call(weights));
   }
 
   Status prepare(Operation& operation, const Call& call) {
-    const auto [input, output, count, type] =
-        std::tuple(call.input, call.output, call.count, call.type);
-    const ReduceOp op = call.reduction.op;
-    if (!is_valid(type)) {
-      return invalid("the data type " + std::to_string(static_cast<int>(type)) + " is unknown");
-    }
-    if (!is_valid(op)) {
-      return invalid("the operator " + std::to_string(static_cast<int>(op)) + " is unknown");
-    }
-    // More than any machine can map is a count that went wrong.
-    constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 56;
-    if (count > kMostBytes / size_bytes(type)) {
-      return invalid(std::to_string(count) + " elements of " + std::string(name(type)) +
-                     " do not fit into memory");
-    }
-    const std::uint64_t bytes = count * size_bytes(type);
-    if (count > 0 && input == nullptr) return invalid("the input is null");
-    if (count > 0 && output == nullptr) return invalid("the output is null");
-    const auto in = reinterpret_cast<std::uintptr_t>(input);
-    const auto out = reinterpret_cast<std::uintptr_t>(output);
-    if (in + bytes < in || out + bytes < out) {
-      return invalid(std::to_string(count) + " elements do not fit behind the given address");
-    }
-    if (in != out && in < out + bytes && out < in + bytes) {
-      return invalid("input and output overlap without being equal");
-    }
-    Result<std::shared_ptr<const BoundPlan>> plan = plans_.find_or_make(make_spec(call));
+    if (Status status = read(call, spec_); !status.is_ok()) return status;
+    Result<std::shared_ptr<const BoundPlan>> plan = plans_.find_or_make(spec_);
     if (!plan.is_ok()) return plan.status();
     operation.plan = std::move(plan).value();
-    operation.buffers.input = static_cast<const std::byte*>(input);
-    operation.buffers.output = static_cast<std::byte*>(output);
+    operation.buffers.input = static_cast<const std::byte*>(call.input);
+    operation.buffers.output = static_cast<std::byte*>(call.output);
+    operation.user = spec_.op == ReduceOp::kUser ? call.reduction.user : nullptr;
+    operation.factor = call.reduction.factor;
     return ok();
-  }
-
-  Status invalid(const std::string& cause) const {
-    return {StatusCode::kInvalidArgument,
-            "all_reduce on rank " + std::to_string(rank()) + ": " + cause};
   }
 
   std::unique_ptr<Bootstrap> bootstrap_;
@@ -182,6 +175,7 @@ class CommunicatorImpl final : public Communicator {
   Logger logger_;
   std::shared_ptr<Engine> engine_;  // shared with Works that outlive this
   PlanCache plans_;
+  CollectiveSpec spec_;  // of the call that is being prepared
 };
 
 // The exchange over which few bytes go, if one joins all ranks and each rank has it.

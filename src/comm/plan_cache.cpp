@@ -1,5 +1,6 @@
 #include "src/comm/plan_cache.hpp"
 
+#include "src/plan/compose.hpp"
 #include "src/plan/planner.hpp"
 
 namespace polyrail {
@@ -12,10 +13,35 @@ PlanCache::PlanCache(int rank, Topology topology, std::string algorithm)
 
 std::size_t PlanCache::hash(const CollectiveSpec& spec) {
   std::uint64_t value = spec.count * 0x9e3779b97f4a7c15ull;
-  value ^= (static_cast<std::uint64_t>(spec.type) << 8 | static_cast<std::uint64_t>(spec.op) << 4 |
-            static_cast<std::uint64_t>(spec.is_in_place)) *
-           0xc2b2ae3d27d4eb4full;
-  return static_cast<std::size_t>(value ^ value >> 29);
+  const auto mix = [&](std::uint64_t more) {
+    value = (value ^ more) * 0xc2b2ae3d27d4eb4full;
+    value ^= value >> 29;
+  };
+  mix(static_cast<std::uint64_t>(spec.collective) << 24 |
+      static_cast<std::uint64_t>(spec.type) << 16 | static_cast<std::uint64_t>(spec.op) << 8 |
+      static_cast<std::uint64_t>(spec.wire_type.value_or(spec.type)) << 32 |
+      static_cast<std::uint64_t>(spec.is_ordered) << 1 |
+      static_cast<std::uint64_t>(spec.is_in_place));
+  mix(static_cast<std::uint64_t>(spec.root));
+  for (const std::uint64_t count : spec.counts) mix(count);
+  return static_cast<std::size_t>(value);
+}
+
+PlanOptions PlanCache::options_for(const CollectiveSpec& spec) const {
+  PlanOptions options;
+  if (algorithm_.empty()) return options;
+  const Result<Algorithm> known = parse_algorithm(spec.collective, algorithm_);
+  if (!known.is_ok()) {
+    // Somebody must say that nobody knows it.
+    if (spec.collective == Collective::kAllReduce) options.algorithm = algorithm_;
+    return options;
+  }
+  const bool keeps_order =
+      known.value().generator->keeps_rank_order && known.value().levels == Algorithm::Levels::kOne;
+  const bool fits_wire = !spec.wire_type || (known.value().generator->generate_narrow != nullptr &&
+                                             known.value().levels == Algorithm::Levels::kOne);
+  if ((!spec.is_ordered || keeps_order) && fits_wire) options.algorithm = algorithm_;
+  return options;
 }
 
 Result<std::shared_ptr<const BoundPlan>> PlanCache::find_or_make(const CollectiveSpec& spec) {
@@ -29,9 +55,7 @@ Result<std::shared_ptr<const BoundPlan>> PlanCache::find_or_make(const Collectiv
     }
     if (entry.plan == nullptr || entry.last_use < oldest->last_use) oldest = &entry;
   }
-  PlanOptions options;
-  options.algorithm = algorithm_;
-  Result<Plan> plan = make_plan(topology_, spec, options);
+  Result<Plan> plan = make_plan(topology_, spec, options_for(spec));
   if (!plan.is_ok()) return plan.status();
   Result<BoundPlan> bound = bind_plan(plan.value(), rank_);
   if (!bound.is_ok()) return bound.status();

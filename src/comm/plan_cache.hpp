@@ -9,6 +9,7 @@
 #include <polyrail/status.hpp>
 
 #include "src/exec/bound_plan.hpp"
+#include "src/plan/planner.hpp"
 #include "topology/topology.hpp"
 
 namespace polyrail {
@@ -20,7 +21,8 @@ class PlanCache {
   // The plan of a call on the present topology; made and bound if it is new.
   Result<std::shared_ptr<const BoundPlan>> find_or_make(const CollectiveSpec& spec);
   const Topology& topology() const { return topology_; }
-  const std::string& algorithm() const { return algorithm_; }
+  // The algorithm that was asked for, if the collective has it.
+  PlanOptions options_for(const CollectiveSpec& spec) const;
 
  private:
   struct Entry {

@@ -3,44 +3,38 @@
 #include <algorithm>
 #include <string>
 
+#include "src/plan/layout.hpp"
 #include "src/plan/step_graph.hpp"
 
 namespace polyrail {
 namespace {
 
-constexpr std::uint32_t kMostSignals = 1u << 22;
-
-bool overlaps(const Slice& a, const Slice& b, bool is_in_place) {
-  const auto space = [&](Space s) {
-    return is_in_place && s == Space::kInput ? Space::kOutput : s;
+bool reads(const Layout& layout, int rank, const Step& step, const Layout::Place& place) {
+  const auto overlaps = [&](const Slice& slice) {
+    return layout.place(rank, slice).overlaps(place);
   };
-  return space(a.space) == space(b.space) && a.offset_bytes < b.offset_bytes + b.bytes &&
-         b.offset_bytes < a.offset_bytes + a.bytes;
-}
-
-bool reads(const Step& step, const Slice& slice, bool is_in_place) {
   switch (step.op) {
     case StepOp::kWait:
       return false;
     case StepOp::kReduce:
-      return overlaps(step.source, slice, is_in_place) ||
-             overlaps(step.operand, slice, is_in_place);
+      return overlaps(step.source) || overlaps(step.operand);
     case StepOp::kPut:
     case StepOp::kCopy:
-      return overlaps(step.source, slice, is_in_place);
+      return overlaps(step.source);
   }
   return false;
 }
 
 // True if nothing but `consumer` ever looks at what lands in the wait's target.
-bool is_private(const Schedule& schedule, std::size_t consumer, const Slice& target,
-                bool is_in_place) {
+bool is_private(const Layout& layout, int rank, const Schedule& schedule, std::size_t consumer,
+                const Slice& target) {
   const Step& reader = schedule.steps[consumer];
   // In the output the landed bytes are a result, unless the consumer overwrites just them.
   if (target.space != Space::kScratch && !(reader.target == target)) return false;
+  const Layout::Place place = layout.place(rank, target);
   for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
     if (i == consumer) continue;
-    if (!reads(schedule.steps[i], target, is_in_place)) continue;
+    if (!reads(layout, rank, schedule.steps[i], place)) continue;
     // Later readers of an overwritten output see the consumer's result, not the landed bytes.
     if (target.space == Space::kScratch || i < consumer) return false;
   }
@@ -48,8 +42,9 @@ bool is_private(const Schedule& schedule, std::size_t consumer, const Slice& tar
 }
 
 // Finds the wait that feeds `step` and lies wholly under one of its inputs; the last one listed.
-void find_stream(const Schedule& schedule, const Step& step, std::uint32_t index, bool is_in_place,
+void find_stream(const Layout& layout, int rank, const Schedule& schedule, std::uint32_t index,
                  BoundPlan& bound) {
+  const Step& step = schedule.steps[index];
   if (step.op != StepOp::kReduce && step.op != StepOp::kCopy) return;
   for (auto it = step.after.rbegin(); it != step.after.rend(); ++it) {
     const Step& wait = schedule.steps[*it];
@@ -60,16 +55,19 @@ void find_stream(const Schedule& schedule, const Step& step, std::uint32_t index
     BoundSignal& signal = bound.signals[wait.signal];
     if (signal.stream_step != kNoStep) continue;
     signal.stream_step = index;
-    signal.may_skip_landing = is_private(schedule, index, wait.target, is_in_place);
+    signal.may_skip_landing = is_private(layout, rank, schedule, index, wait.target);
     bound.steps[index].stream_signal = wait.signal;
     bound.steps[index].streams_operand = is_operand;
+    if (wait.target.space == Space::kWire) {
+      bound.steps[index].stream_factor = static_cast<std::uint32_t>(bound.wire_factor);
+    }
     return;
   }
 }
 
-void find_followed(const Schedule& schedule, std::uint32_t index, bool is_in_place,
+void find_followed(const CollectiveSpec& spec, const Schedule& schedule, std::uint32_t index,
                    BoundPlan& bound) {
-  const std::uint32_t put = followed_put(schedule, index, is_in_place);
+  const std::uint32_t put = followed_put(spec, schedule, index);
   if (put == kFollowsNone || bound.steps[put].follower != kNoStep) return;
   BoundStep& step = bound.steps[index];
   step.followed = bound.steps[put].followed = static_cast<std::uint32_t>(bound.followed_count++);
@@ -78,13 +76,34 @@ void find_followed(const Schedule& schedule, std::uint32_t index, bool is_in_pla
   bound.signals[step.stream_signal].may_skip_landing = false;
 }
 
+void bind_takes(const Layout& layout, int rank, BoundPlan& bound) {
+  bound.input_bytes = layout.input_bytes(rank);
+  for (int one = 0; one < bound.spec.rank_count; ++one) {
+    bound.most_input_bytes = std::max(bound.most_input_bytes, layout.input_bytes(one));
+  }
+  for (const Portion& portion : layout.outputs(rank)) {
+    if (portion.bytes == 0) continue;
+    // The inputs of several ranks begin at the same place of the vector.
+    const std::uint64_t begin = layout.inputs(portion.first).front().origin_bytes;
+    bound.takes.push_back({portion.offset_bytes, portion.bytes, portion.origin_bytes - begin,
+                           portion.first, portion.end});
+  }
+}
+
 }  // namespace
 
 Result<BoundPlan> bind_plan(const Plan& plan, int rank) {
   const Schedule& schedule = plan.schedules.at(rank);
+  const Layout layout(plan.spec);
   BoundPlan bound;
   bound.spec = plan.spec;
+  bound.call_kind = call_kind(plan.spec);
+  bound.call_count = call_count(plan.spec);
+  bound.is_uneven_exchange = is_exchange(plan.spec.collective) && !plan.spec.counts.empty();
+  bind_takes(layout, rank, bound);
   bound.scratch_bytes = schedule.scratch_bytes;
+  bound.wire_bytes = schedule.wire_bytes;
+  bound.wire_factor = size_bytes(plan.spec.type) / element_bytes(plan.spec, Space::kWire);
   bound.steps.resize(schedule.steps.size());
 
   for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
@@ -106,6 +125,8 @@ Result<BoundPlan> bind_plan(const Plan& plan, int rank) {
       signal.peer = step.peer;
       signal.rail = step.rail;
       signal.target = step.target;
+      signal.element_bytes =
+          static_cast<std::uint32_t>(element_bytes(plan.spec, step.target.space));
       signal.wait_step = static_cast<std::uint32_t>(i);
       const std::pair<int, int> from{step.peer, step.rail};
       if (std::find(bound.expected.begin(), bound.expected.end(), from) == bound.expected.end()) {
@@ -124,9 +145,10 @@ Result<BoundPlan> bind_plan(const Plan& plan, int rank) {
     out.source = step.source;
     out.operand = step.operand;
     out.target = step.target;
-    find_stream(schedule, step, static_cast<std::uint32_t>(i), plan.spec.is_in_place, bound);
+    out.bytes = step.target.bytes * (step.target.space == Space::kWire ? bound.wire_factor : 1);
+    find_stream(layout, rank, schedule, static_cast<std::uint32_t>(i), bound);
     if (out.stream_signal != kNoStep) {
-      find_followed(schedule, static_cast<std::uint32_t>(i), plan.spec.is_in_place, bound);
+      find_followed(plan.spec, schedule, static_cast<std::uint32_t>(i), bound);
     }
   }
 

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "kernels/kernels.hpp"
 #include "src/base/assert.hpp"
 #include "src/base/clock.hpp"
 
@@ -112,6 +113,9 @@ Status Engine::run(Operation& operation) {
     auto work = std::make_shared<WorkState>(nullptr);
     work->operation.plan = operation.plan;
     work->operation.buffers = operation.buffers;
+    work->operation.user = operation.user;
+    work->operation.factor = operation.factor;
+    work->operation.divisor = operation.divisor;
     submit(work);
     wait(*work);
     return work->operation.outcome;
@@ -260,8 +264,7 @@ void Engine::begin(Operation& operation) {
   PR_ASSERT(current_ == nullptr);
   current_ = &operation;
   last_number_ = operation.number;
-  const CollectiveSpec& spec = operation.plan->spec;
-  begun_[last_number_ % kRemembered] = {call_kind(spec), spec.count};
+  begun_[last_number_ % kRemembered] = {operation.plan->call_kind, operation.plan->call_count};
   if (has_failed_.load(std::memory_order_relaxed)) {
     end_current(failure());
     return;
@@ -269,29 +272,25 @@ void Engine::begin(Operation& operation) {
   deadline_us_ = 0;                                              // set when the first wait begins
   if (abort_requested_.load(std::memory_order_acquire)) return;  // step() ends it
   const BoundPlan& plan = *operation.plan;
-  if (small_calls_ && small_calls_->takes(plan.spec)) {
-    small_calls_->begin(plan.spec, {operation.number, call_kind(plan.spec), plan.spec.count},
+  const Arithmetic arithmetic(plan.spec, operation.user);
+  scale_input(operation);
+  if (small_calls_ && small_calls_->takes(plan)) {
+    small_calls_->begin(plan, {operation.number, plan.call_kind, plan.call_count}, arithmetic,
                         operation.buffers.input);
     try_finish_small();
     return;
   }
-  if (scratch_bytes_ < plan.scratch_bytes) {
-    constexpr std::size_t kPage = 4096;
-    scratch_bytes_ = plan.scratch_bytes;
-    scratch_.resize(scratch_bytes_ + kPage);
-    const auto address = reinterpret_cast<std::uintptr_t>(scratch_.data());
-    scratch_aligned_ = scratch_.data() + (kPage - address % kPage) % kPage;
-  }
-  operation.buffers.scratch = scratch_aligned_;
+  operation.buffers.scratch = scratch_.at_least(plan.scratch_bytes);
+  operation.buffers.wire = wire_.at_least(plan.wire_bytes);
   executor_.reserve(plan);
   for (Link* link : links_) {
     if (link != nullptr) link->reserve(plan.steps.size());
   }
   SliceHeader header;
   header.operation = operation.number;
-  header.call_kind = call_kind(plan.spec);
-  header.call_count = plan.spec.count;
-  executor_.start(plan, operation.buffers, header, links_);
+  header.call_kind = plan.call_kind;
+  header.call_count = plan.call_count;
+  executor_.start(plan, operation.buffers, arithmetic, header, links_);
   for (const auto& [peer, rail] : plan.expected) {
     if (Endpoint* endpoint = links_[peer]->endpoint(rail)) endpoint->expect(true);
   }
@@ -302,6 +301,18 @@ void Engine::begin(Operation& operation) {
     }
   }
   if (executor_.is_done()) end_current(ok());
+}
+
+void Engine::scale_input(Operation& operation) {
+  const CollectiveSpec& spec = operation.plan->spec;
+  const bool has_factor = spec.op == ReduceOp::kPreMulSum || spec.op == ReduceOp::kWeightedAvg;
+  if (!has_factor || !reduces(spec.collective)) return;
+  double factor = operation.factor;
+  if (operation.divisor != nullptr) factor /= *operation.divisor;
+  std::byte* scaled = scaled_.at_least(operation.plan->input_bytes);
+  scale(spec.type, factor, operation.buffers.input, scaled,
+        operation.plan->input_bytes / size_bytes(spec.type));
+  operation.buffers.input = scaled;
 }
 
 void Engine::end_current(Status status) {
@@ -587,7 +598,7 @@ std::vector<Link::RailState> Engine::rail_states(int peer) {
 std::string Engine::describe_current() const {
   if (current_ == nullptr) return "no operation";
   return "rank " + std::to_string(rank_) + ": operation " + std::to_string(current_->number) +
-         " (" + call_text(call_kind(current_->plan->spec), current_->plan->spec.count) + ")";
+         " (" + call_text(current_->plan->call_kind, current_->plan->call_count) + ")";
 }
 
 }  // namespace polyrail

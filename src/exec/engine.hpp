@@ -21,6 +21,7 @@
 
 #include "src/base/log.hpp"
 #include "src/exec/executor.hpp"
+#include "src/exec/growing_memory.hpp"
 #include "src/exec/idle.hpp"
 #include "src/exec/link.hpp"
 #include "src/exec/operation.hpp"
@@ -75,8 +76,8 @@ class Engine final : public Sink, public Link::Listener {
   // Rates as the links know them now. Any thread; waits while operations are under way.
   std::vector<Link::RailState> rail_states(int peer);
   // Whether a call is so small that it needs no plan: see SmallCalls.
-  bool is_small_call(const CollectiveSpec& spec) const {
-    return small_calls_ && small_calls_->takes(spec);
+  bool is_small_call(const BoundPlan& plan) const {
+    return small_calls_ && small_calls_->takes(plan);
   }
 
   // --- Sink
@@ -102,6 +103,7 @@ class Engine final : public Sink, public Link::Listener {
   void release();
 
   void begin(Operation& operation);
+  void scale_input(Operation& operation);
   bool step();  // one round; true if anything happened
   bool progress();
   bool try_finish_small();
@@ -157,9 +159,9 @@ class Engine final : public Sink, public Link::Listener {
   };
   static constexpr std::uint32_t kRemembered = 16;
   std::array<Begun, kRemembered> begun_{};
-  std::vector<std::byte> scratch_;
-  std::byte* scratch_aligned_ = nullptr;
-  std::uint64_t scratch_bytes_ = 0;
+  GrowingMemory scratch_;
+  GrowingMemory wire_;    // scratch for elements of the wire type
+  GrowingMemory scaled_;  // inputs times their factors
   IdlePolicy idle_policy_;
   bool is_waiting_ = false;
   bool is_closing_ = false;

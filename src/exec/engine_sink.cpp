@@ -6,19 +6,6 @@
 
 namespace polyrail {
 
-std::uint32_t call_kind(const CollectiveSpec& spec) {
-  return static_cast<std::uint32_t>(spec.collective) << 24 |
-         static_cast<std::uint32_t>(spec.type) << 16 | static_cast<std::uint32_t>(spec.op) << 8 |
-         (spec.is_in_place ? 1u : 0u);
-}
-
-std::string call_text(std::uint32_t kind, std::uint64_t count) {
-  return std::string(name(static_cast<Collective>(kind >> 24))) + " of " + std::to_string(count) +
-         " " + std::string(name(static_cast<DataType>(kind >> 16 & 0xff))) + ", " +
-         std::string(name(static_cast<ReduceOp>(kind >> 8 & 0xff))) +
-         ((kind & 1) != 0 ? ", in place" : "");
-}
-
 void Engine::on_up(Endpoint&) {}
 
 void Engine::on_down(Endpoint& endpoint, const Status& why) {
@@ -41,14 +28,23 @@ Landing Engine::on_slice(Endpoint& from, const SliceHeader& header) {
   if (ahead > 0) return {Landing::How::kLater, nullptr};
   if (ahead <= -static_cast<std::int32_t>(kRemembered)) return kDiscard;
   const Begun& own = begun_[header.operation % kRemembered];
+  // Of an uneven exchange the executor checks the counts, pair by pair.
   const bool is_same_call =
-      header.call_kind == own.call_kind && header.call_count == own.call_count;
+      header.call_kind == own.call_kind &&
+      (header.call_count == own.call_count ||
+       (own.call_count == kUnevenCount && (header.call_count & kUnevenCount) != 0));
   if (is_same_call && (ahead < 0 || !executor_.is_running())) return kDiscard;
   if (is_same_call && executor_.is_expected(from.peer(), header)) [[likely]] {
     return executor_.landing(header, links_[from.peer()]->can_stream(from));
   }
   if (!is_same_call) {
     fail_for(from.peer(), header.operation, header.call_kind, header.call_count);
+  } else if (current_ != nullptr && current_->plan->is_uneven_exchange) {
+    fail(Status(StatusCode::kInvalidUsage,
+                describe_current() + ": rank " + std::to_string(from.peer()) + " sends " +
+                    std::to_string(header.call_count & ~kUnevenCount) +
+                    " bytes in one piece, this rank expects " +
+                    std::to_string(executor_.expected_bytes(header.signal))));
   } else {
     fail(Status(StatusCode::kInternalError,
                 describe_current() + ": rank " + std::to_string(from.peer()) + " sent " +

@@ -1,6 +1,5 @@
 #include "src/exec/executor.hpp"
 
-#include "kernels/kernels.hpp"
 #include "src/base/assert.hpp"
 
 namespace polyrail {
@@ -12,11 +11,12 @@ void Executor::reserve(const BoundPlan& plan) {
   ready_.reserve(plan.steps.size());
 }
 
-void Executor::start(const BoundPlan& plan, const Buffers& buffers, const SliceHeader& header,
-                     std::vector<Link*>& links) {
+void Executor::start(const BoundPlan& plan, const Buffers& buffers, const Arithmetic& arithmetic,
+                     const SliceHeader& header, std::vector<Link*>& links) {
   PR_ASSERT(!is_running() && steps_.size() >= plan.steps.size());
   plan_ = &plan;
   buffers_ = buffers;
+  arithmetic_ = arithmetic;
   header_ = header;
   links_ = &links;
   steps_left_ = plan.steps.size();
@@ -38,6 +38,8 @@ const std::byte* Executor::source_of(const Slice& slice) const {
       return buffers_.input + slice.offset_bytes;
     case Space::kOutput:
       return buffers_.output + slice.offset_bytes;
+    case Space::kWire:
+      return buffers_.wire + slice.offset_bytes;
     case Space::kScratch:
       break;
   }
@@ -45,8 +47,11 @@ const std::byte* Executor::source_of(const Slice& slice) const {
 }
 
 std::byte* Executor::target_of(const Slice& slice) const {
-  PR_ASSERT(slice.space != Space::kInput || plan_->spec.is_in_place);
-  return (slice.space == Space::kScratch ? buffers_.scratch : buffers_.output) + slice.offset_bytes;
+  PR_ASSERT(slice.space != Space::kInput);
+  std::byte* const memory = slice.space == Space::kScratch ? buffers_.scratch
+                            : slice.space == Space::kWire  ? buffers_.wire
+                                                           : buffers_.output;
+  return memory + slice.offset_bytes;
 }
 
 bool Executor::advance() {
@@ -74,7 +79,7 @@ void Executor::on_ready(std::uint32_t index) {
     case StepOp::kReduce:
     case StepOp::kCopy:
       if (step.stream_signal == kNoStep) {
-        consume(index, 0, step.target.bytes, nullptr);
+        consume(index, 0, step.bytes, nullptr);
         return;
       }
       // What had landed before this step could start; the rest is consumed as it comes.
@@ -89,6 +94,7 @@ void Executor::run_put(std::uint32_t index) {
   Put put;
   put.header = header_;
   put.header.signal = step.signal;
+  if (plan_->is_uneven_exchange) put.header.call_count = kUnevenCount | step.source.bytes;
   put.source = source_of(step.source);
   put.bytes = step.source.bytes;
   put.put = index;
@@ -115,10 +121,17 @@ void Executor::on_put_progress(std::uint32_t index, std::uint64_t offset, std::u
 bool Executor::is_expected(int peer, const SliceHeader& header) const {
   if (header.signal >= plan_->signals.size()) return false;
   const BoundSignal& signal = plan_->signals[header.signal];
+  if (plan_->is_uneven_exchange && header.call_count != (kUnevenCount | signal.target.bytes)) {
+    return false;
+  }
   return signal.is_used && signal.peer == peer && header.offset_bytes <= signal.target.bytes &&
          header.bytes <= signal.target.bytes - header.offset_bytes &&
-         header.offset_bytes % size_bytes(plan_->spec.type) == 0 &&
-         header.bytes % size_bytes(plan_->spec.type) == 0;
+         header.offset_bytes % signal.element_bytes == 0 &&
+         header.bytes % signal.element_bytes == 0;
+}
+
+std::uint64_t Executor::expected_bytes(std::uint32_t signal) const {
+  return signal < plan_->signals.size() ? plan_->signals[signal].target.bytes : 0;
 }
 
 bool Executor::is_streaming(const BoundSignal& signal) const {
@@ -155,7 +168,7 @@ void Executor::on_bytes(const SliceHeader& header, std::uint32_t offset_bytes,
   const std::uint64_t first = header.offset_bytes + offset_bytes;
   signals_[header.signal].landed.add(
       first, first + bytes.size(), [&](std::uint64_t begin, std::uint64_t end) {
-        consume(signal.stream_step, begin, end, bytes.data() + (begin - first));
+        consume_landed(signal.stream_step, begin, end, bytes.data() + (begin - first));
       });
   raise_if_complete(header.signal);
 }
@@ -171,11 +184,17 @@ void Executor::raise_if_complete(std::uint32_t index) {
 void Executor::take(std::uint32_t index, std::uint64_t begin, std::uint64_t end) {
   const BoundStep& step = plan_->steps[index];
   if (step.followed == kNoStep) {
-    consume(index, begin, end, nullptr);
+    consume_landed(index, begin, end, nullptr);
     return;
   }
   read_[step.followed].for_each_within(
       begin, end, [&](std::uint64_t from, std::uint64_t to) { consume(index, from, to, nullptr); });
+}
+
+void Executor::consume_landed(std::uint32_t index, std::uint64_t begin, std::uint64_t end,
+                              const std::byte* arrived) {
+  const std::uint64_t factor = plan_->steps[index].stream_factor;
+  consume(index, begin * factor, end * factor, arrived);
 }
 
 void Executor::consume(std::uint32_t index, std::uint64_t begin, std::uint64_t end,
@@ -184,34 +203,36 @@ void Executor::consume(std::uint32_t index, std::uint64_t begin, std::uint64_t e
   StepState& state = steps_[index];
   compute(step, begin, end, arrived);
   state.bytes_done += end - begin;
-  if (state.bytes_done == step.target.bytes) step_done(index);
+  if (state.bytes_done == step.bytes) step_done(index);
 }
 
 // Computes bytes [begin, end) of a step; `arrived`, if not null, stands in for the streamed input.
 void Executor::compute(const BoundStep& step, std::uint64_t begin, std::uint64_t end,
                        const std::byte* arrived) {
   if (begin == end) return;
-  const DataType type = plan_->spec.type;
-  std::byte* target = target_of(step.target) + begin;
-  const std::byte* source = source_of(step.source) + begin;
-  Finish finish;
-  if (step.is_final && plan_->spec.op == ReduceOp::kAvg) {
-    finish.divide_by = plan_->spec.rank_count;
-  }
-  const std::size_t count = (end - begin) / size_bytes(type);
+  const auto at = [&](const Slice& slice) {
+    return slice.space == Space::kWire ? begin / plan_->wire_factor : begin;
+  };
+  std::byte* target = target_of(step.target) + at(step.target);
+  const std::byte* source = source_of(step.source) + at(step.source);
+  const bool is_source_wire = step.source.space == Space::kWire;
   if (step.op == StepOp::kReduce) {
-    const std::byte* operand = source_of(step.operand) + begin;
+    const std::byte* operand = source_of(step.operand) + at(step.operand);
     if (arrived != nullptr) (step.streams_operand ? operand : source) = arrived;
-    reduce(type, plan_->spec.op, source, operand, target, count, finish);
+    if (step.operand.space == Space::kWire) {
+      arithmetic_.reduce_wire(source, operand, target, end - begin, step.is_final);
+    } else {
+      arithmetic_.reduce(source, operand, target, end - begin, step.is_final);
+    }
     return;
   }
   if (arrived != nullptr) source = arrived;
-  if (finish.divide_by != 1) {
-    const void* sources[] = {source};
-    reduce_many(type, plan_->spec.op, sources, target, count, finish);
-  } else if (source != target) {
-    copy(source, target, end - begin);
+  if (is_source_wire != (step.target.space == Space::kWire)) {
+    arithmetic_.cast(source, target, end - begin, is_source_wire);
+    return;
   }
+  const void* operands[] = {source};
+  arithmetic_.reduce_many(operands, target, end - begin, step.is_final);
 }
 
 void Executor::step_done(std::uint32_t index) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "src/exec/arithmetic.hpp"
 #include "src/exec/bound_plan.hpp"
 #include "src/exec/intervals.hpp"
 #include "src/exec/link.hpp"
@@ -21,13 +22,14 @@ class Executor final {
     const std::byte* input = nullptr;
     std::byte* output = nullptr;
     std::byte* scratch = nullptr;
+    std::byte* wire = nullptr;
   };
 
   // Makes room for a plan; the only place that allocates.
   void reserve(const BoundPlan& plan);
   // Begins; links[peer] for each peer the plan names. `header` carries operation and fingerprint.
-  void start(const BoundPlan& plan, const Buffers& buffers, const SliceHeader& header,
-             std::vector<Link*>& links);
+  void start(const BoundPlan& plan, const Buffers& buffers, const Arithmetic& arithmetic,
+             const SliceHeader& header, std::vector<Link*>& links);
   bool is_running() const { return plan_ != nullptr; }
   bool is_done() const { return steps_left_ == 0; }
   void finish() { plan_ = nullptr; }
@@ -35,6 +37,8 @@ class Executor final {
   // --- arriving bytes; the caller has checked the operation and fingerprint
   // False: the header does not fit the plan (a broken promise of the peer).
   bool is_expected(int peer, const SliceHeader& header) const;
+  // Of the put that raises a signal; 0 if none does.
+  std::uint64_t expected_bytes(std::uint32_t signal) const;
   Landing landing(const SliceHeader& header, bool can_stream);
   void on_landed(const SliceHeader& header);
   void on_bytes(const SliceHeader& header, std::uint32_t offset_bytes,
@@ -65,6 +69,9 @@ class Executor final {
   void run_put(std::uint32_t step);
   void compute(const BoundStep& step, std::uint64_t begin, std::uint64_t end,
                const std::byte* arrived);
+  // What has landed is counted in bytes of the landing; the steps count bytes of the call's type.
+  void consume_landed(std::uint32_t step, std::uint64_t begin, std::uint64_t end,
+                      const std::byte* arrived);
   void consume(std::uint32_t step, std::uint64_t begin, std::uint64_t end,
                const std::byte* arrived);
   // Consumes what has landed of [begin, end), as far as it may be written over.
@@ -75,6 +82,7 @@ class Executor final {
 
   const BoundPlan* plan_ = nullptr;
   Buffers buffers_;
+  Arithmetic arithmetic_;
   SliceHeader header_;
   std::vector<Link*>* links_ = nullptr;
   std::size_t steps_left_ = 0;

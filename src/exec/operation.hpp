@@ -22,6 +22,11 @@ class Engine;
 struct Operation {
   std::shared_ptr<const BoundPlan> plan;  // shared with the cache, which may drop it meanwhile
   Executor::Buffers buffers;              // scratch is the engine's to fill in
+  const UserOp* user = nullptr;           // of kUser; the caller's
+  // Of kPreMulSum and kWeightedAvg: the input is multiplied by factor / *divisor before it takes
+  // part.
+  double factor = 1;
+  const double* divisor = nullptr;
   std::uint32_t number = 0;
   Status outcome;  // valid once is_done
   std::atomic<bool> is_done{false};
@@ -40,6 +45,8 @@ class WorkState {
   Operation operation;
   // Shared so that a Work may outlive its communicator.
   std::shared_ptr<Engine> engine;
+  double weights = 0;                // of kWeightedAvg: the sum, once it is known
+  std::shared_ptr<WorkState> keeps;  // whose memory this operation writes: lives as long
   // Works that must be done before this begins. The engine's from submit() on; it takes out what is
   // done, from the back.
   std::vector<Work> after;
@@ -57,9 +64,5 @@ class WorkState {
   std::mutex mutex_;
   std::vector<std::shared_ptr<Waker>> wakers_;  // guarded
 };
-
-// What is in a header's fingerprint, as words: "all_reduce of 8 float, sum".
-std::uint32_t call_kind(const CollectiveSpec& spec);
-std::string call_text(std::uint32_t kind, std::uint64_t count);
 
 }  // namespace polyrail

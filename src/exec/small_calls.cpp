@@ -3,19 +3,20 @@
 #include <cstring>
 #include <span>
 
-#include "kernels/kernels.hpp"
 #include "src/base/assert.hpp"
 
 namespace polyrail {
 
-void SmallCalls::begin(const CollectiveSpec& spec, const Call& call, const std::byte* input) {
+void SmallCalls::begin(const BoundPlan& plan, const Call& call, const Arithmetic& arithmetic,
+                       const std::byte* input) {
   PR_ASSERT(!is_running_);
-  spec_ = spec;
+  plan_ = &plan;
+  arithmetic_ = arithmetic;
   call_ = call;
   seen_ = 0;
   is_running_ = true;
   std::memcpy(message_.data(), &call, sizeof(call));
-  const std::size_t bytes = spec.bytes();
+  const std::size_t bytes = plan.input_bytes;
   if (bytes != 0) std::memcpy(message_.data() + sizeof(call), input, bytes);
   exchange_.post(std::span(message_.data(), sizeof(call) + bytes));
 }
@@ -26,11 +27,14 @@ bool SmallCalls::try_finish(std::byte* output) {
     if (message == nullptr || call_of(message) != call_) return false;
     sources_[seen_] = message + sizeof(Call);
   }
-  Finish finish;
-  if (spec_.op == ReduceOp::kAvg) finish.divide_by = rank_count_;
-  if (spec_.count != 0) {
-    reduce_many(spec_.type, spec_.op, std::span(sources_.data(), rank_count_), output, spec_.count,
-                finish);
+  std::array<const void*, kMostRanks> operands;
+  for (const BoundTake& take : plan_->takes) {
+    const auto count = static_cast<std::size_t>(take.end - take.first);
+    for (std::size_t i = 0; i < count; ++i) {
+      operands[i] = static_cast<const std::byte*>(sources_[take.first + i]) + take.input_offset;
+    }
+    arithmetic_.reduce_many(std::span(operands.data(), count), output + take.output_offset,
+                            take.bytes, /*is_final=*/true);
   }
   is_running_ = false;
   exchange_.finish();

@@ -1,5 +1,5 @@
-// SmallCalls: all-reduces of a few bytes between the ranks of one host. Each rank writes its
-// contribution once where all others read it and reduces what all have written, in rank order: one
+// SmallCalls: collectives of a few bytes between the ranks of one host. Each rank writes its input
+// once where all others read it and makes its output of what all have written, in rank order: one
 // trip of a cache line instead of the entries and acknowledgements of slices.
 //
 // Belongs to the engine's thread. Allocates nothing.
@@ -11,7 +11,8 @@
 #include <optional>
 #include <string>
 
-#include "src/plan/plan.hpp"
+#include "src/exec/arithmetic.hpp"
+#include "src/exec/bound_plan.hpp"
 #include "transports/transport.hpp"
 
 namespace polyrail {
@@ -35,12 +36,14 @@ class SmallCalls {
       : exchange_(exchange), rank_(rank), rank_count_(rank_count) {}
 
   // Whether a call goes this way; the same on all ranks.
-  bool takes(const CollectiveSpec& spec) const {
-    return rank_count_ <= kMostRanks && spec.bytes() <= kMostBytes &&
-           spec.bytes() * static_cast<std::uint64_t>(rank_count_) <= kMostBytesOfAll;
+  bool takes(const BoundPlan& plan) const {
+    return rank_count_ <= kMostRanks && !plan.is_uneven_exchange && !plan.spec.wire_type &&
+           plan.most_input_bytes <= kMostBytes &&
+           plan.most_input_bytes * static_cast<std::uint64_t>(rank_count_) <= kMostBytesOfAll;
   }
-  // Begins; the last one must be over. The input is copied.
-  void begin(const CollectiveSpec& spec, const Call& call, const std::byte* input);
+  // Begins; the last one must be over. The input is copied, the plan borrowed until the end.
+  void begin(const BoundPlan& plan, const Call& call, const Arithmetic& arithmetic,
+             const std::byte* input);
   bool is_running() const { return is_running_; }
   // Looks whether all have written; if so writes the output and ends.
   bool try_finish(std::byte* output);
@@ -63,7 +66,8 @@ class SmallCalls {
   const int rank_;
   const int rank_count_;
   bool is_running_ = false;
-  CollectiveSpec spec_;
+  const BoundPlan* plan_ = nullptr;
+  Arithmetic arithmetic_;
   Call call_;
   int seen_ = 0;  // ranks below this have written
   std::array<const void*, kMostRanks> sources_{};

@@ -7,6 +7,17 @@
 
 namespace polyrail {
 
+namespace {
+
+Slice allocate_in(Space space, std::uint64_t& size, std::uint64_t bytes) {
+  constexpr std::uint64_t kAlignment = 64;
+  const std::uint64_t offset = (size + kAlignment - 1) / kAlignment * kAlignment;
+  size = offset + bytes;
+  return {space, offset, bytes};
+}
+
+}  // namespace
+
 StepList join(StepList a, const StepList& b) {
   a.insert(a.end(), b.begin(), b.end());
   return a;
@@ -20,11 +31,13 @@ PlanBuilder::PlanBuilder(const CollectiveSpec& spec, int plane_count) {
 }
 
 Slice PlanBuilder::allocate(int rank, std::uint64_t bytes) {
-  constexpr std::uint64_t kAlignment = 64;
-  std::uint64_t& size = plan_.schedules[rank].scratch_bytes;
-  const std::uint64_t offset = (size + kAlignment - 1) / kAlignment * kAlignment;
-  size = offset + bytes;
-  return {Space::kScratch, offset, bytes};
+  return allocate_in(Space::kScratch, plan_.schedules[rank].scratch_bytes, bytes);
+}
+
+Slice PlanBuilder::allocate_wire(int rank, std::uint64_t bytes) {
+  const std::uint64_t wire_element = polyrail::element_bytes(plan_.spec, Space::kWire);
+  return allocate_in(Space::kWire, plan_.schedules[rank].wire_bytes,
+                     bytes / element_bytes() * wire_element);
 }
 
 StepIndex PlanBuilder::append(int rank, Step step, StepList after) {
@@ -38,7 +51,7 @@ StepIndex PlanBuilder::append(int rank, Step step, StepList after) {
 
 PlanBuilder::Transfer PlanBuilder::transfer(int from, int to, int plane, const Slice& source,
                                             const Slice& target, StepList after) {
-  PR_ASSERT(source.bytes == target.bytes && source.bytes > 0 && from != to && plane >= 0);
+  PR_ASSERT(source.bytes == target.bytes && from != to && plane >= 0);
   const std::uint32_t signal = signal_counts_[to]++;
   Step put;
   put.op = StepOp::kPut;
@@ -58,7 +71,7 @@ PlanBuilder::Transfer PlanBuilder::transfer(int from, int to, int plane, const S
 
 StepIndex PlanBuilder::reduce(int rank, const Slice& source, const Slice& operand,
                               const Slice& target, bool is_final, StepList after) {
-  PR_ASSERT(source.bytes == target.bytes && operand.bytes == target.bytes && source.bytes > 0);
+  PR_ASSERT(source.bytes == target.bytes && operand.bytes > 0 && source.bytes > 0);
   Step step;
   step.op = StepOp::kReduce;
   step.source = source;
@@ -70,7 +83,7 @@ StepIndex PlanBuilder::reduce(int rank, const Slice& source, const Slice& operan
 
 StepIndex PlanBuilder::copy(int rank, const Slice& source, const Slice& target, bool is_final,
                             StepList after) {
-  PR_ASSERT(source.bytes == target.bytes && source.bytes > 0);
+  PR_ASSERT(source.bytes > 0 && target.bytes > 0);
   Step step;
   step.op = StepOp::kCopy;
   step.source = source;

@@ -28,6 +28,9 @@ class PlanBuilder final {
   // New scratch of one rank, aligned to 64 bytes, used by nothing else of the plan.
   Slice allocate(int rank, std::uint64_t bytes);
 
+  // The same for what travels in the wire type, as long as `bytes` of the call's type.
+  Slice allocate_wire(int rank, std::uint64_t bytes);
+
   // The two ends of one movement: `put` is a step of the sender, `wait` one of the receiver.
   struct Transfer {
     StepIndex put = 0;
@@ -37,6 +40,8 @@ class PlanBuilder final {
   // they are done.
   Transfer transfer(int from, int to, int plane, const Slice& source, const Slice& target,
                     StepList after);
+  // Leaves out a signal of a rank that a transfer might have had.
+  void skip_signal(int to) { ++signal_counts_[to]; }
   // target = op(source, operand)
   StepIndex reduce(int rank, const Slice& source, const Slice& operand, const Slice& target,
                    bool is_final, StepList after);

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "src/plan/check.hpp"
+#include "src/plan/layout.hpp"
 #include "src/plan/step_graph.hpp"
 
 namespace polyrail {
@@ -106,14 +107,14 @@ struct Access {
 class OrderCheck {
  public:
   OrderCheck(const Plan& plan, const OrderRules& rules)
-      : plan_(plan), graph_(plan), moments_(graph_, rules) {}
+      : layout_(plan.spec), graph_(plan), moments_(graph_, rules) {}
 
   Status run() {
     if (Status status = check_circles(); !status.is_ok()) return status;
     order_ = moments_.order();
-    by_memory_.resize(std::size_t{3} * graph_.rank_count());
+    by_memory_.resize(std::size_t{4} * graph_.rank_count());
     for (StepGraph::Id id = 0; id < graph_.size(); ++id) {
-      if (is_partly_aliased(graph_.step(id))) {
+      if (is_partly_aliased(graph_.rank(id), graph_.step(id))) {
         return bad(graph_.describe(id) + " writes over a part of what it still reads");
       }
       for (int run = 0; run < kRunCount; ++run) add_accesses(run, id);
@@ -138,29 +139,23 @@ class OrderCheck {
     return bad(graph_.describe(id) + " can never be done: it waits in a circle");
   }
 
-  Space effective(Space space) const {
-    return plan_.spec.is_in_place && space == Space::kInput ? Space::kOutput : space;
-  }
-
-  bool overlaps(const Slice& a, const Slice& b) const {
-    return effective(a.space) == effective(b.space) && a.offset_bytes < b.offset_bytes + b.bytes &&
-           b.offset_bytes < a.offset_bytes + a.bytes;
-  }
-
   // Element by element a step may replace its own operand, but not a shifted one.
-  bool is_partly_aliased(const Step& step) const {
+  bool is_partly_aliased(int rank, const Step& step) const {
     if (step.op != StepOp::kReduce && step.op != StepOp::kCopy) return false;
+    const Layout::Place target = layout_.place(rank, step.target);
     const auto is_shifted = [&](const Slice& operand) {
-      return overlaps(operand, step.target) && operand.offset_bytes != step.target.offset_bytes;
+      const Layout::Place place = layout_.place(rank, operand);
+      return place.overlaps(target) && place.begin != target.begin;
     };
     return is_shifted(step.source) || (step.op == StepOp::kReduce && is_shifted(step.operand));
   }
 
   void add(int rank, const Slice& slice, Access access) {
     if (slice.bytes == 0) return;
-    access.begin_byte = slice.offset_bytes;
-    access.end_byte = slice.offset_bytes + slice.bytes;
-    by_memory_[rank * 3 + static_cast<std::size_t>(effective(slice.space))].push_back(access);
+    const Layout::Place place = layout_.place(rank, slice);
+    access.begin_byte = place.begin;
+    access.end_byte = place.end;
+    by_memory_[rank * 4 + static_cast<std::size_t>(place.memory)].push_back(access);
   }
 
   void add_accesses(int run, StepGraph::Id id) {
@@ -264,11 +259,11 @@ class OrderCheck {
     return graph_.describe(access.step) + how + (access.run > 0 ? " in the next run" : "");
   }
 
-  const Plan& plan_;
+  Layout layout_;
   StepGraph graph_;
   Moments moments_;
   std::vector<Moment> order_;
-  std::vector<std::vector<Access>> by_memory_;  // [rank * 3 + space]
+  std::vector<std::vector<Access>> by_memory_;  // [rank * 4 + space]
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "src/plan/check.hpp"
+#include "src/plan/layout.hpp"
 #include "src/plan/step_graph.hpp"
 
 namespace polyrail {
@@ -46,13 +47,6 @@ class Formulas {
   int common(int a, int b) const {
     for (int rank = 0; rank < rank_count_; ++rank) {
       if (formulas_[a].contributors[rank] && formulas_[b].contributors[rank]) return rank;
-    }
-    return -1;
-  }
-  // A rank whose contribution is missing, or -1.
-  int missing(int formula) const {
-    for (int rank = 0; rank < rank_count_; ++rank) {
-      if (!formulas_[formula].contributors[rank]) return rank;
     }
     return -1;
   }
@@ -122,11 +116,17 @@ class Memory {
 class SymbolicRun {
  public:
   explicit SymbolicRun(const Plan& plan)
-      : plan_(plan), formulas_(plan.spec.rank_count), memories_(plan.spec.rank_count) {
+      : plan_(plan),
+        layout_(plan.spec),
+        formulas_(plan.spec.rank_count),
+        memories_(plan.spec.rank_count) {
     for (int rank = 0; rank < plan.spec.rank_count; ++rank) {
       const int own = formulas_.contribution(rank);
-      if (plan.spec.bytes() > 0)
-        memory(rank, Space::kInput).write(0, {{plan.spec.bytes(), 0, own}});
+      for (const Portion& portion : layout_.inputs(rank)) {
+        if (portion.bytes == 0) continue;
+        write(rank, {Space::kInput, portion.offset_bytes, portion.bytes},
+              {{portion.bytes, portion.origin_bytes, own}});
+      }
     }
   }
 
@@ -155,16 +155,18 @@ class SymbolicRun {
     return "bytes " + std::to_string(offset) + " to " + std::to_string(offset + bytes);
   }
 
-  Memory& memory(int rank, Space space) {
-    if (plan_.spec.is_in_place && space == Space::kInput) space = Space::kOutput;
-    return memories_[rank][static_cast<std::size_t>(space)];
+  void write(int rank, const Slice& slice, const std::vector<Stretch>& stretches) {
+    const Layout::Place place = layout_.place(rank, slice);
+    memories_[rank][static_cast<std::size_t>(place.memory)].write(place.begin, stretches);
   }
 
   std::string read(int rank, const Slice& slice, std::vector<Stretch>& stretches) {
-    stretches = memory(rank, slice.space).read(slice.offset_bytes, slice.bytes);
+    const Layout::Place place = layout_.place(rank, slice);
+    stretches = memories_[rank][static_cast<std::size_t>(place.memory)].read(
+        place.begin, place.end - place.begin);
     std::uint64_t found = 0;
     for (const Stretch& stretch : stretches) found += stretch.bytes;
-    if (found == slice.bytes) return {};
+    if (found == place.end - place.begin) return {};
     return "byte " + std::to_string(slice.offset_bytes + found) + " of its " +
            std::string(name(slice.space)) + " was never written";
   }
@@ -186,8 +188,7 @@ class SymbolicRun {
         stretch.formula = formulas_.finished(stretch.formula);
       }
     }
-    const int at = step.op == StepOp::kPut ? step.peer : rank;
-    memory(at, step.target.space).write(step.target.offset_bytes, value);
+    write(step.op == StepOp::kPut ? step.peer : rank, step.target, value);
     return {};
   }
 
@@ -217,41 +218,75 @@ class SymbolicRun {
   }
 
   std::string check_output(int rank) {
+    for (const Portion& portion : layout_.outputs(rank)) {
+      if (std::string wrong = check_portion(rank, portion); !wrong.empty()) return wrong;
+    }
+    return {};
+  }
+
+  std::string check_portion(int rank, const Portion& portion) {
     std::vector<Stretch> mine;
-    if (std::string wrong = read(rank, {Space::kOutput, 0, plan_.spec.bytes()}, mine);
+    if (std::string wrong = read(rank, {Space::kOutput, portion.offset_bytes, portion.bytes}, mine);
         !wrong.empty()) {
       return wrong;
     }
-    std::uint64_t offset = 0;
+    std::uint64_t done = 0;
     for (const Stretch& stretch : mine) {
+      const std::uint64_t offset = portion.offset_bytes + done;
       const std::string where = "output " + range_text(offset, stretch.bytes);
-      if (stretch.origin != offset) {
+      if (stretch.origin != portion.origin_bytes + done) {
         return where + " hold the result of byte " + std::to_string(stretch.origin);
       }
-      if (const int missing = formulas_.missing(stretch.formula); missing >= 0) {
-        return where + " lack the contribution of rank " + std::to_string(missing);
+      for (int one = 0; one < plan_.spec.rank_count; ++one) {
+        const bool is_wanted = one >= portion.first && one < portion.end;
+        if (formulas_[stretch.formula].contributors[one] == is_wanted) continue;
+        return where +
+               (is_wanted ? " lack the contribution of rank "
+                          : " contain the contribution of rank ") +
+               std::to_string(one);
       }
-      if (!formulas_[stretch.formula].is_final && plan_.spec.rank_count > 1) {
+      const bool is_finished = plan_.spec.collective == Collective::kAllReduce ||
+                               plan_.spec.collective == Collective::kReduce ||
+                               plan_.spec.collective == Collective::kReduceScatter;
+      if (is_finished && !formulas_[stretch.formula].is_final && plan_.spec.rank_count > 1) {
         return where + " were not made final";
       }
-      if (rank > 0 && !equals_rank_0(offset, stretch)) {
+      if ((plan_.spec.is_ordered || is_scan(plan_.spec.collective)) &&
+          !is_in_rank_order(stretch.formula)) {
+        return where + " are not reduced from left to right in rank order";
+      }
+      if (plan_.spec.collective == Collective::kAllReduce && rank > 0 &&
+          !equals_rank_0(offset, stretch)) {
         return where + " are reduced in another operand order than on rank 0";
       }
-      offset += stretch.bytes;
+      done += stretch.bytes;
     }
     return {};
   }
 
   bool equals_rank_0(std::uint64_t offset, const Stretch& stretch) {
-    for (const Stretch& other : memory(0, Space::kOutput).read(offset, stretch.bytes)) {
-      if (other.formula != stretch.formula) return false;
+    std::vector<Stretch> others;
+    (void)read(0, {Space::kOutput, offset, stretch.bytes}, others);
+    return std::all_of(others.begin(), others.end(),
+                       [&](const Stretch& other) { return other.formula == stretch.formula; });
+  }
+
+  // Whether a formula is ((a op b) op c) op d ... with a < b < c < d.
+  bool is_in_rank_order(int formula) const {
+    int above = plan_.spec.rank_count;
+    while (formulas_[formula].right >= 0) {
+      const Formulas::Formula& right = formulas_[formulas_[formula].right];
+      if (right.right >= 0 || right.left >= above) return false;
+      above = right.left;
+      formula = formulas_[formula].left;
     }
-    return true;
+    return formulas_[formula].left < above;
   }
 
   const Plan& plan_;
+  Layout layout_;
   Formulas formulas_;
-  std::vector<std::array<Memory, 3>> memories_;  // by rank and space
+  std::vector<std::array<Memory, 4>> memories_;  // by rank and space
 };
 
 }  // namespace

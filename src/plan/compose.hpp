@@ -25,15 +25,16 @@ struct Algorithm {
   std::string name() const;
 };
 
-// The error lists the names there are.
-Result<Algorithm> parse_algorithm(std::string_view text);
+// The error lists the names there are for the collective.
+Result<Algorithm> parse_algorithm(Collective collective, std::string_view text);
 
-// A range of the vector and the rails that carry it.
+// A share of the vector and the rails that carry it.
 struct Strand {
   int plane = -1;  // the plane that gives the strand its share; the route may use others too
-  Range range;
+  Range range;     // of blocks: only its length counts, each block being cut in proportion
   Route route;
-  std::vector<double> weights;  // by rank: how much of the range it reduces; empty: all the same
+  std::vector<double> weights;  // by rank: how much of the range it reduces or passes on for
+                                // others; empty: all the same
 };
 
 struct Recipe {
@@ -46,6 +47,7 @@ struct Recipe {
   std::vector<int> ranks;  // all ranks, in the order in which they are members
   std::vector<int> hosts;  // by rank; for two levels
   std::vector<Strand> strands;
+  PairSplits pair_splits;  // of moves: over the strands, all of them
 };
 
 Plan compose(const CollectiveSpec& spec, int plane_count, const Recipe& recipe);

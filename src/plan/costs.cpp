@@ -46,9 +46,10 @@ double copy_rate(const Host& host) {
   return host.copy_bytes_per_s > 0 ? host.copy_bytes_per_s : kDefaultCopyRate;
 }
 
-CostCurve generator_curve(const GeneratorInfo& generator, const std::vector<RailCost>& rails) {
+CostCurve generator_curve(const GeneratorInfo& generator, Collective collective,
+                          const std::vector<RailCost>& rails) {
   PR_ASSERT(rails.size() >= 2);
-  const CostShape shape = generator.cost_shape(static_cast<int>(rails.size()));
+  const CostShape shape = generator.cost_shape(collective, static_cast<int>(rails.size()));
   const bool is_balanced = generator.wants_weights && rails.size() > 2;
   double latency_us = 0;
   for (const RailCost& rail : rails) latency_us = std::max(latency_us, rail.latency_us());
@@ -104,6 +105,22 @@ std::vector<double> fitting_weights(const std::vector<double>& rates) {
   std::vector<double> weights;
   for (const double rate : rates) {
     weights.push_back(std::max(0.0, (rate / reachable - 1) / (n - 2)));
+  }
+  return weights;
+}
+
+std::vector<double> relay_weights(const std::vector<double>& rates,
+                                  const std::vector<double>& own) {
+  const auto n = static_cast<double>(rates.size());
+  if (rates.size() < 3) return {};
+  const double sum = std::accumulate(rates.begin(), rates.end(), 0.0);
+  double time = (n - 1) / sum;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    time = std::max(time, std::max(own[i], 1 - own[i]) / rates[i]);
+  }
+  std::vector<double> weights;
+  for (std::size_t i = 0; i < rates.size(); ++i) {
+    weights.push_back(std::max(0.0, (time * rates[i] - own[i]) / (n - 2)));
   }
   return weights;
 }

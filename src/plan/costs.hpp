@@ -39,10 +39,17 @@ double copy_rate(const Host& host);
 // Time of a generator over a range of so many bytes, if all members' rails had the cost of the
 // slowest member at each size; generators that give unequal hosts unequal parts get by with the
 // members' mean rate. `rails`: by member, the rail it uses.
-CostCurve generator_curve(const GeneratorInfo& generator, const std::vector<RailCost>& rails);
+CostCurve generator_curve(const GeneratorInfo& generator, Collective collective,
+                          const std::vector<RailCost>& rails);
 
 // How much of a range each member should reduce, by the rates of their rails: empty if all are
 // alike. The rule of direct: a member that owns the part w sends 1 + w(n-2) times the range.
 std::vector<double> fitting_weights(const std::vector<double>& rates);
+
+// The same for blocks that go to, or come from, all members: how much each should pass on for
+// others or send to all itself, as a fraction of all. `own`: by member, the fraction that its own
+// blocks are. Empty if there are fewer than three members. A member with the part w sends w(n-2)
+// more than its own, and none can be done before it has taken in all that is not its own.
+std::vector<double> relay_weights(const std::vector<double>& rates, const std::vector<double>& own);
 
 }  // namespace polyrail

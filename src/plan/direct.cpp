@@ -11,11 +11,15 @@ DoneSteps direct(PlanBuilder& builder, const Piece& piece) {
       piece.weights.empty() ? cut_evenly(piece.range, n, builder.element_bytes())
                             : cut_by_weight(piece.range, piece.weights, builder.element_bytes());
 
-  // Reduce-scatter. The owner adds what comes in the order in which it is expected: the member
-  // just below it sends to it first.
-  std::vector<Held> sums(n);  // by owner
+  // Reduce-scatter. The owner adds what comes in the order in which it is expected, the member
+  // just below it sends to it first, or, if it must, in the order of the members.
+  const bool is_ordered = builder.spec().is_ordered;
+  std::vector<Held> sums(n);                   // by owner
+  std::vector<std::vector<Held>> operands(n);  // by owner and member, in order only
   for (int owner = 0; owner < n; ++owner) {
     sums[owner] = {piece.data(owner, parts[owner]), piece.members[owner].after};
+    operands[owner].resize(n);
+    operands[owner][owner] = sums[owner];
   }
   for (int distance = 1; distance < n; ++distance) {
     for (int from = 0; from < n; ++from) {
@@ -23,14 +27,22 @@ DoneSteps direct(PlanBuilder& builder, const Piece& piece) {
       const Range& part = parts[owner];
       if (part.bytes == 0) continue;
       const Member& sender = piece.members[from];
-      const Slice landing = landing_slice(builder, piece, owner, part, distance == 1);
+      const Slice landing =
+          landing_slice(builder, piece, owner, part, distance == 1 && !is_ordered);
       const auto moved =
           send(builder, piece, from, owner, {piece.data(from, part), sender.after}, landing);
+      operands[owner][from] = {landing, {moved.wait}};
+      if (is_ordered) continue;
       const Slice total = output_slice(part);
       sums[owner] = {total,
                      {builder.reduce(piece.members[owner].rank, sums[owner].at, landing, total,
                                      distance == n - 1, join(sums[owner].ready, {moved.wait}))}};
     }
+  }
+  for (int owner = 0; owner < n; ++owner) {
+    if (!is_ordered || parts[owner].bytes == 0) continue;
+    sums[owner] = combine_in_order(builder, piece.members[owner].rank, operands[owner],
+                                   output_slice(parts[owner]), /*is_final=*/true, {});
   }
 
   // All-gather.

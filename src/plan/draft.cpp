@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/plan/blocks.hpp"
+
 namespace polyrail {
 namespace {
 
@@ -34,6 +36,14 @@ Drafter::Drafter(const Topology& topology, const CollectiveSpec& spec, const Pla
 Draft Drafter::draft(const Algorithm& algorithm) const {
   Draft draft;
   draft.recipe = recipe_of(algorithm);
+  if (spec_.collective == Collective::kBarrier) {
+    draft.recipe.strands.push_back(quickest_strand());
+    return draft;
+  }
+  if (algorithm.generator->generate == nullptr && !has_blocks(spec_.collective)) {
+    draft_moves(algorithm, draft);
+    return draft;
+  }
   const std::vector<Range> ranges = split_over_routes(algorithm, draft);
   for (std::size_t r = 0; r < routes_.size(); ++r) {
     if (ranges[r].bytes == 0) continue;
@@ -47,9 +57,49 @@ Draft Drafter::draft(const Algorithm& algorithm) const {
   return draft;
 }
 
+// The route whose slowest rank has the least latency.
+Strand Drafter::quickest_strand() const {
+  std::size_t best = 0;
+  const auto latency_us = [&](std::size_t route) {
+    double most = 0;
+    for (const RailCost& cost : costs_[route]) most = std::max(most, cost.latency_us());
+    return most;
+  };
+  for (std::size_t r = 1; r < routes_.size(); ++r) {
+    if (latency_us(r) < latency_us(best)) best = r;
+  }
+  return {routes_[best].plane, {}, routes_[best].route, {}};
+}
+
+void Drafter::draft_moves(const Algorithm& algorithm, Draft& draft) const {
+  draft.verdicts.assign(routes_.size(), Split::Verdict::kUsed);
+  std::vector<CostCurve> curves;
+  for (std::size_t r = 0; r < routes_.size(); ++r) {
+    curves.push_back(generator_curve(*algorithm.generator, spec_.collective, costs_[r]));
+    draft.recipe.strands.push_back({routes_[r].plane, {}, routes_[r].route, {}});
+  }
+  std::vector<std::uint64_t> sizes;
+  for (const std::uint64_t count : spec_.counts) sizes.push_back(count * size_bytes(spec_.type));
+  if (sizes.empty()) sizes.push_back(spec_.count * size_bytes(spec_.type));
+  for (const std::uint64_t bytes : sizes) {
+    if (bytes == 0 || draft.recipe.pair_splits.contains(bytes)) continue;
+    std::vector<double> shares(routes_.size(), 1.0);
+    if (options_.split_by_measurement) {
+      const double extra_rail_us = 2 * costs_.front().front().message_us();
+      Split split_shares = split(curves, bytes, extra_rail_us);
+      shares = std::move(split_shares.bytes);
+      draft.verdicts = std::move(split_shares.verdicts);
+    }
+    std::vector<std::uint64_t>& of_size = draft.recipe.pair_splits[bytes];
+    for (const Range& range : cut_by_weight({0, bytes}, shares, size_bytes(spec_.type))) {
+      of_size.push_back(range.bytes);
+    }
+  }
+}
+
 Draft Drafter::draft_mixed(int route_count) const {
   const Algorithm algorithm{most_ranks_ > 1 ? Algorithm::Levels::kTwo : Algorithm::Levels::kOne,
-                            find_generator("direct")};
+                            find_generator(spec_.collective, "direct")};
   Draft draft;
   draft.recipe = recipe_of(algorithm);
   draft.verdicts.assign(routes_.size(), Split::Verdict::kUsed);
@@ -80,7 +130,7 @@ Draft Drafter::draft_mixed(int route_count) const {
 double Drafter::step_count(const Recipe& recipe, int chunk_count) const {
   const bool is_flat = recipe.algorithm.levels == Algorithm::Levels::kOne;
   const int n = is_flat ? spec_.rank_count : host_count_;
-  double steps = 3 * n * message_count(recipe.algorithm.generator->cost_shape(n));
+  double steps = 3 * n * message_count(recipe.algorithm.generator->cost_shape(spec_.collective, n));
   if (recipe.algorithm.levels == Algorithm::Levels::kTwo) steps *= most_ranks_;
   if (!is_flat) steps += 5.0 * spec_.rank_count * most_ranks_;
   return steps * chunk_count * static_cast<double>(recipe.strands.size());
@@ -94,6 +144,7 @@ Recipe Drafter::recipe_of(const Algorithm& algorithm) const {
   recipe.hosts = topology_.rank_hosts;
   recipe.ranks.resize(spec_.rank_count);
   std::iota(recipe.ranks.begin(), recipe.ranks.end(), 0);
+  if (spec_.is_ordered || spec_.wire_type || is_scan(spec_.collective)) return recipe;
   const auto rate = [&](int rank) {
     double sum = 0;
     for (const std::vector<RailCost>& costs : costs_) sum += costs[rank].bytes_per_s();
@@ -128,10 +179,10 @@ std::vector<Range> Drafter::split_over_routes(const Algorithm& algorithm, Draft&
   double extra_rail_us = 0;
   for (const std::vector<RailCost>& costs : costs_) {
     const std::vector<RailCost> crossing = crossing_costs(algorithm, costs);
-    curves.push_back(generator_curve(*algorithm.generator, crossing));
+    curves.push_back(generator_curve(*algorithm.generator, spec_.collective, crossing));
     // All its messages are to be posted and taken in once more.
-    const double messages =
-        message_count(algorithm.generator->cost_shape(static_cast<int>(crossing.size())));
+    const double messages = message_count(
+        algorithm.generator->cost_shape(spec_.collective, static_cast<int>(crossing.size())));
     extra_rail_us = std::max(extra_rail_us, 2 * messages * costs.front().message_us());
   }
   Split shares = split(curves, spec_.bytes(), extra_rail_us);
@@ -143,6 +194,7 @@ std::vector<Range> Drafter::split_over_routes(const Algorithm& algorithm, Draft&
 // By rank, for generators that want it; `rates`: by rank, or by host if there are levels.
 std::vector<double> Drafter::weights(const Algorithm& algorithm,
                                      const std::vector<double>& rates) const {
+  if (has_blocks(spec_.collective)) return block_weights(algorithm, rates);
   if (!algorithm.generator->wants_weights || !options_.split_by_measurement) return {};
   if (algorithm.levels == Algorithm::Levels::kOne && most_ranks_ > 1) return {};
   const std::vector<double> by_host = fitting_weights(rates);
@@ -155,6 +207,33 @@ std::vector<double> Drafter::weights(const Algorithm& algorithm,
       if (topology_.rank_hosts[host_ranks_[place]] != host) continue;
       by_rank[rank] = by_host[place] / rank_counts_[host];
     }
+  }
+  return by_rank;
+}
+
+// By rank, for relays; `rates` as in weights().
+std::vector<double> Drafter::block_weights(const Algorithm& algorithm,
+                                           const std::vector<double>& rates) const {
+  if (!algorithm.generator->wants_weights || spec_.bytes() == 0) return {};
+  const bool is_by_host = algorithm.levels != Algorithm::Levels::kOne;
+  if (!is_by_host && most_ranks_ > 1 && host_count_ > 1) return {};
+  std::vector<double> own(rates.size(), 0.0);
+  const auto place_of = [&](int rank) {
+    if (!is_by_host) return static_cast<std::size_t>(rank);
+    std::size_t place = 0;
+    while (topology_.rank_hosts[host_ranks_[place]] != topology_.rank_hosts[rank]) ++place;
+    return place;
+  };
+  for (const Block& block : blocks_of(spec_)) {
+    own[place_of(block.root)] +=
+        static_cast<double>(block.range.bytes) / static_cast<double>(spec_.bytes());
+  }
+  const std::vector<double> by_place = relay_weights(rates, own);
+  if (by_place.empty()) return {};
+  std::vector<double> by_rank(spec_.rank_count);
+  for (int rank = 0; rank < spec_.rank_count; ++rank) {
+    by_rank[rank] = by_place[place_of(rank)];
+    if (is_by_host) by_rank[rank] /= rank_counts_[topology_.rank_hosts[rank]];
   }
   return by_rank;
 }

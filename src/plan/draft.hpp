@@ -38,6 +38,10 @@ class Drafter final {
   std::vector<RailCost> crossing_costs(const Algorithm& algorithm,
                                        const std::vector<RailCost>& costs) const;
   std::vector<Range> split_over_routes(const Algorithm& algorithm, Draft& draft) const;
+  Strand quickest_strand() const;
+  void draft_moves(const Algorithm& algorithm, Draft& draft) const;
+  std::vector<double> block_weights(const Algorithm& algorithm,
+                                    const std::vector<double>& rates) const;
   std::vector<double> weights(const Algorithm& algorithm, const std::vector<double>& rates) const;
 
   const Topology& topology_;

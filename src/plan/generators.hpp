@@ -1,16 +1,20 @@
-// The generators: each writes the steps by which the members of a piece reduce it, every member
-// ending with the result in its output. In the comments n is the number of members, S the bytes of
-// the piece.
+// The generators. Those of all_reduce write the steps by which the members of a piece reduce it,
+// every member ending with the result in its output; scans likewise. Broadcast, all_gather, reduce
+// and reduce_scatter are blocks that travel along trees (blocks.hpp); all_to_all, gather and
+// scatter are moves between pairs. In the comments n is the number of members, S the bytes of the
+// piece.
 //
 // Every element is reduced in the same operand order for all members, so results are equal to the
 // last bit. Chunks and several planes are made of these by compose.hpp.
 #pragma once
 
+#include <map>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "src/plan/piece.hpp"
+#include "src/plan/rank_tree.hpp"
 
 namespace polyrail {
 
@@ -65,6 +69,30 @@ DoneSteps tree(PlanBuilder& builder, const Piece& piece);
 DoneSteps two_level(PlanBuilder& builder, const Piece& piece, const std::vector<int>& hosts,
                     Generate across, bool uses_all_ranks);
 
+// one_shot and direct whose puts carry elements of the wire type. Scratch for those: one_shot
+// (n+1)S, direct 4S, of the narrower elements.
+DoneSteps one_shot_narrow(PlanBuilder& builder, const Piece& piece);
+DoneSteps direct_narrow(PlanBuilder& builder, const Piece& piece);
+
+// The prefix so far goes from each member to the next.
+// n-1 latencies; each rank sends S. Scratch 0, exclusive S; in place S, exclusive 2S. Best for
+// large vectors, in chunks.
+DoneSteps scan_chain(PlanBuilder& builder, const Piece& piece);
+
+// Each member puts its contribution to all behind it.
+// One latency; member i sends (n-1-i)S. Scratch iS. Best for small vectors.
+DoneSteps scan_direct(PlanBuilder& builder, const Piece& piece);
+
+// How many bytes of a move go over each route, by the bytes of the move.
+using PairSplits = std::map<std::uint64_t, std::vector<std::uint64_t>>;
+
+// Each rank puts what it has for another straight to that one.
+// One latency; every byte crosses once. Scratch only for all_to_all in place: what is received.
+void write_moves(PlanBuilder& builder, const std::vector<Route>& routes, const PairSplits& splits);
+
+// log2 n latencies (rounded up), as many messages without bytes.
+void write_barrier(PlanBuilder& builder, const Route& route);
+
 // What time a generator takes on rails that are all alike: `latencies` times the latency of the
 // rail, and for each of `loads` as many messages one after the other through each rank's rail.
 struct CostShape {
@@ -78,15 +106,18 @@ struct CostShape {
 
 struct GeneratorInfo {
   std::string_view name;
-  Generate generate;
-  CostShape (*cost_shape)(int member_count);
-  bool wants_weights;     // reduces parts of any size: unequal hosts get unequal ones
-  bool wants_mirror;      // every second chunk runs with the members in reverse order
-  std::string_view idea;  // for people
+  CostShape (*cost_shape)(Collective collective, int member_count);
+  std::string_view idea;               // for people
+  Generate generate = nullptr;         // all_reduce and scans
+  Generate generate_narrow = nullptr;  // all_reduce with a wire type
+  Shape shape = Shape::kStar;          // of blocks
+  bool wants_weights = false;          // gives unequal hosts unequal parts of the work
+  bool wants_mirror = false;           // every second chunk runs with the members in reverse order
+  bool keeps_rank_order = false;       // can combine operands from left to right in rank order
 };
 
-// All but two_level, which is built over these.
-std::span<const GeneratorInfo> generators();
-const GeneratorInfo* find_generator(std::string_view name);
+// All of a collective but two_level, which is built over these.
+std::span<const GeneratorInfo> generators(Collective collective);
+const GeneratorInfo* find_generator(Collective collective, std::string_view name);
 
 }  // namespace polyrail

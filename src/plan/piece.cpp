@@ -1,5 +1,7 @@
 #include "src/plan/piece.hpp"
 
+#include <algorithm>
+
 #include "src/base/assert.hpp"
 
 namespace polyrail {
@@ -43,6 +45,25 @@ Slice landing_slice(PlanBuilder& builder, const Piece& piece, int member, const 
                     bool may_use_output) {
   if (may_use_output && !piece.members[member].is_in_place) return output_slice(part);
   return builder.allocate(piece.members[member].rank, part.bytes);
+}
+
+Held combine_in_order(PlanBuilder& builder, int rank, const std::vector<Held>& operands,
+                      const Slice& target, bool is_final, const StepList& after) {
+  const auto growing = std::find_if(operands.begin(), operands.end(), [](const Held& operand) {
+    return operand.at.space == Space::kScratch;
+  });
+  PR_ASSERT(operands.size() >= 2 && growing != operands.end());
+  // Until its own turn comes the operand in whose place the result grows must be left alone.
+  PR_ASSERT(growing - operands.begin() <= 1);
+  Held sum = operands[0];
+  for (std::size_t i = 1; i < operands.size(); ++i) {
+    const bool is_last = i + 1 == operands.size();
+    StepList ready = join(sum.ready, operands[i].ready);
+    if (is_last) ready = join(std::move(ready), after);
+    const Slice to = is_last ? target : growing->at;
+    sum = {to, {builder.reduce(rank, sum.at, operands[i].at, to, is_last && is_final, ready)}};
+  }
+  return sum;
 }
 
 StepIndex deliver(PlanBuilder& builder, const Piece& piece, int from, int to, const Range& part,

@@ -72,4 +72,9 @@ Slice landing_slice(PlanBuilder& builder, const Piece& piece, int member, const 
 StepIndex deliver(PlanBuilder& builder, const Piece& piece, int from, int to, const Range& part,
                   const Held& source);
 
+// Combines the operands of a rank from left to right into `target`; at least two, at least one in
+// scratch, where the result grows. `after`: further steps before `target` may be written.
+Held combine_in_order(PlanBuilder& builder, int rank, const std::vector<Held>& operands,
+                      const Slice& target, bool is_final, const StepList& after);
+
 }  // namespace polyrail

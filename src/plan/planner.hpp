@@ -23,8 +23,10 @@ struct PlanOptions {
 Result<Plan> make_plan(const Topology& topology, const CollectiveSpec& spec,
                        const PlanOptions& options);
 
-// Least time any plan can take by the rails' rates, in us: with b the summed rate of a host and N
-// hosts, S bytes take at least max(S / min b, 2(N-1)S / sum b) and one latency.
+// Least time any plan can take by the rails' rates, in us: what must leave or reach each host by
+// its rate, and what all must send together by all rates, and one latency. For all_reduce of S
+// bytes among N hosts of rates b that is max(S / min b, 2(N-1)S / sum b). 0: not known, or nothing
+// moves.
 double limit_us(const Topology& topology, const CollectiveSpec& spec);
 
 // Why make_plan() chose this plan, for people: the candidates with their predicted times, how the

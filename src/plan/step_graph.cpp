@@ -1,5 +1,7 @@
 #include "src/plan/step_graph.hpp"
 
+#include "src/plan/layout.hpp"
+
 namespace polyrail {
 
 StepGraph::StepGraph(const Plan& plan) {
@@ -30,7 +32,7 @@ StepGraph::StepGraph(const Plan& plan) {
   for (std::size_t rank = 0; rank < plan.schedules.size(); ++rank) {
     const Schedule& schedule = plan.schedules[rank];
     for (std::uint32_t i = 0; i < schedule.steps.size(); ++i) {
-      const std::uint32_t put = followed_put(schedule, i, plan.spec.is_in_place);
+      const std::uint32_t put = followed_put(plan.spec, schedule, i);
       if (put != kFollowsNone) followed_[first_[rank] + i] = first_[rank] + put;
     }
   }
@@ -76,9 +78,11 @@ bool can_stream(const Step& step, const Step& wait) {
   return (step.op == StepOp::kReduce || step.op == StepOp::kCopy) && step.source == wait.target;
 }
 
-std::uint32_t followed_put(const Schedule& schedule, std::uint32_t index, bool is_in_place) {
+std::uint32_t followed_put(const CollectiveSpec& spec, const Schedule& schedule,
+                           std::uint32_t index) {
   const Step& step = schedule.steps[index];
-  if (!is_in_place || step.target.space == Space::kScratch) return kFollowsNone;
+  if (!spec.is_in_place || step.target.space == Space::kScratch) return kFollowsNone;
+  if (!has_equal_bases(spec.collective)) return kFollowsNone;
   std::uint32_t found = kFollowsNone;
   bool streams = false;
   for (const std::uint32_t before : step.after) {

@@ -14,7 +14,8 @@ namespace polyrail {
 // the executor then follows the put byte by byte, as it follows what lands. The index of that put,
 // if step `index` has one and streams an operand; else kFollowsNone.
 inline constexpr std::uint32_t kFollowsNone = ~std::uint32_t{0};
-std::uint32_t followed_put(const Schedule& schedule, std::uint32_t index, bool is_in_place);
+std::uint32_t followed_put(const CollectiveSpec& spec, const Schedule& schedule,
+                           std::uint32_t index);
 
 // Borrows the plan, which must outlive it and pass check_shape().
 class StepGraph final {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "src/plan/blocks.hpp"
 #include "src/plan/simulate.hpp"
 
 namespace polyrail {
@@ -35,17 +36,23 @@ class Studying {
   Studying(const Topology& topology, const CollectiveSpec& spec, const PlanOptions& options,
            std::vector<NamedRoute> routes)
       : topology_(topology),
-        spec_(spec),
+        spec_(studied(spec)),
+        asked_(spec),
         options_(options),
         routes_(std::move(routes)),
-        drafter_(topology, spec, options, routes_) {}
+        drafter_(topology, spec_, options, routes_) {}
 
   Result<Study> run() {
     if (options_.algorithm.empty()) {
       draft_all();
     } else {
-      Result<Algorithm> algorithm = parse_algorithm(options_.algorithm);
+      Result<Algorithm> algorithm = parse_algorithm(spec_.collective, options_.algorithm);
       if (!algorithm.is_ok()) return algorithm.status();
+      if (spec_.wire_type && (algorithm.value().generator->generate_narrow == nullptr ||
+                              algorithm.value().levels != Algorithm::Levels::kOne)) {
+        return Status(StatusCode::kInvalidArgument,
+                      "plan: " + options_.algorithm + " knows no wire type; one_shot, direct do");
+      }
       if (algorithm.value().levels != Algorithm::Levels::kOne && drafter_.host_count() < 2) {
         return Status(StatusCode::kInvalidArgument,
                       "plan: " + options_.algorithm + " needs ranks on at least two hosts");
@@ -60,28 +67,65 @@ class Studying {
   }
 
  private:
+  // What is sent must not depend on where a rank has its buffers, which the others do not know;
+  // only of all_reduce all ranks agree on it.
+  static CollectiveSpec studied(CollectiveSpec spec) {
+    if (spec.collective != Collective::kAllReduce) spec.is_in_place = false;
+    return spec;
+  }
+
   // Generators that differ from one another among so many ranks or hosts, preferred first.
-  static std::vector<const GeneratorInfo*> generators_among(int member_count, bool is_in_place) {
+  std::vector<const GeneratorInfo*> generators_among(int member_count, bool is_in_place) const {
     std::vector<const GeneratorInfo*> infos;
-    if (member_count == 2) {
-      infos.push_back(find_generator("direct"));
-      infos.push_back(find_generator("ring"));
-      if (is_in_place) infos.push_back(find_generator("one_shot_staged"));
-      return infos;
+    const auto find = [&](std::string_view name) { return find_generator(spec_.collective, name); };
+    if (spec_.collective != Collective::kAllReduce) {
+      // Between two the trees of a block are the same.
+      const bool are_alike = has_blocks(spec_.collective) && member_count == 2;
+      for (const GeneratorInfo& info : generators(spec_.collective)) {
+        if (infos.empty() || !are_alike) infos.push_back(&info);
+      }
+    } else if (member_count == 2) {
+      infos = {find("direct"), find("ring")};
+      if (is_in_place) infos.push_back(find("one_shot_staged"));
+    } else {
+      if (is_in_place) infos.push_back(find("one_shot_staged"));
+      for (const GeneratorInfo& info : generators(spec_.collective)) {
+        if (info.name != "one_shot_staged") infos.push_back(&info);
+      }
     }
-    if (is_in_place) infos.push_back(find_generator("one_shot_staged"));
-    for (const GeneratorInfo& info : generators()) {
-      if (info.name != "one_shot_staged") infos.push_back(&info);
+    if (spec_.is_ordered) {
+      std::erase_if(infos, [](const GeneratorInfo* info) { return !info->keeps_rank_order; });
+    }
+    if (spec_.wire_type) {
+      infos = {find("one_shot")};
+      if (member_count > 2) infos.push_back(find("direct"));
     }
     return infos;
+  }
+
+  void draft(const Algorithm& algorithm) {
+    Draft made = drafter_.draft(algorithm);
+    // Without unequal weights a relay is no other than direct.
+    const bool is_useless =
+        has_blocks(spec_.collective) && algorithm.generator->shape == Shape::kRelay &&
+        std::all_of(made.recipe.strands.begin(), made.recipe.strands.end(),
+                    [](const Strand& strand) { return strand.weights.empty(); });
+    if (!is_useless) drafts_.push_back(std::move(made));
   }
 
   void draft_all() {
     using Levels = Algorithm::Levels;
     for (const GeneratorInfo* info : generators_among(spec_.rank_count, spec_.is_in_place)) {
-      drafts_.push_back(drafter_.draft({Levels::kOne, info}));
+      draft({Levels::kOne, info});
     }
-    if (drafter_.host_count() > 1 && drafter_.most_ranks() > 1) {
+    const bool has_levels = drafter_.host_count() > 1 && drafter_.most_ranks() > 1;
+    if (has_blocks(spec_.collective) && has_levels && !spec_.is_ordered) {
+      for (const GeneratorInfo* info : generators_among(drafter_.host_count(), false)) {
+        draft({Levels::kTwo, info});
+      }
+    }
+    if (spec_.collective != Collective::kAllReduce || spec_.is_ordered || spec_.wire_type) return;
+    if (has_levels) {
       // What a host of several ranks takes across is a sum in scratch.
       const bool is_in_place = spec_.is_in_place && drafter_.least_ranks() == 1;
       for (const Levels levels : {Levels::kTwo, Levels::kLeaders}) {
@@ -149,7 +193,9 @@ class Studying {
     for (const Strand& strand : recipe.strands) longest = std::max(longest, strand.range.bytes);
     const bool needs_chunks = is_unequal(candidate);
     double best_us = candidate.predicted_us;
-    for (int chunk_count = 2; chunk_count <= (needs_chunks ? 64 : 16); chunk_count *= 2) {
+    const bool is_all_reduce = spec_.collective == Collective::kAllReduce;
+    const int most_chunks = needs_chunks || !is_all_reduce ? 64 : 16;
+    for (int chunk_count = 2; chunk_count <= most_chunks; chunk_count *= 2) {
       if (longest / chunk_count < recipe.least_chunk_bytes) break;
       const double most_steps = needs_chunks ? kMostUnequalSteps : kMostChunkedSteps;
       if (drafter_.step_count(recipe, chunk_count) > most_steps) break;
@@ -190,7 +236,7 @@ class Studying {
         return study_.candidates[a].step_count < study_.candidates[b].step_count;
       });
     }
-    study_.plan = compose(spec_, topology_.plane_count(), study_.candidates[study_.chosen].recipe);
+    study_.plan = compose(asked_, topology_.plane_count(), study_.candidates[study_.chosen].recipe);
     study_.plan.predicted_us = predicted_us(study_.chosen);
   }
 
@@ -199,7 +245,8 @@ class Studying {
   }
 
   const Topology& topology_;
-  const CollectiveSpec& spec_;
+  const CollectiveSpec spec_;
+  const CollectiveSpec& asked_;
   const PlanOptions& options_;
   std::vector<NamedRoute> routes_;
   Drafter drafter_;

@@ -111,7 +111,7 @@ class Words {
     return error == std::errc{} && end == text.data() + text.size();
   }
   static bool parse_space(std::string_view text, Space& space) {
-    for (const Space one : {Space::kInput, Space::kOutput, Space::kScratch}) {
+    for (const Space one : {Space::kInput, Space::kOutput, Space::kScratch, Space::kWire}) {
       if (text != name(one)) continue;
       space = one;
       return true;
@@ -149,7 +149,18 @@ void parse_spec(Words& words, CollectiveSpec& spec) {
   }
   words.expect("ranks");
   spec.rank_count = words.number<int>("a number of ranks", 1, kMostRanks);
+  if (words.takes("root")) spec.root = words.number<int>("the root's rank", 0, kMostRanks);
+  spec.is_ordered = words.takes("ordered");
+  if (words.takes("wire")) {
+    spec.wire_type = parse_data_type(words.word("an element type"));
+    if (!spec.wire_type) words.fail("an element type");
+  }
   spec.is_in_place = words.takes("in_place");
+  if (words.takes("counts")) {
+    do {
+      spec.counts.push_back(words.number<std::uint64_t>("a number of elements", 0, kMost64));
+    } while (!words.failed() && !words.is_at_end());
+  }
   words.expect_end();
 }
 
@@ -230,14 +241,22 @@ std::string to_text(const Plan& plan) {
   std::string text = "polyrail_plan 1\n";
   text += std::string(name(spec.collective)) + " count " + std::to_string(spec.count) + " type " +
           std::string(name(spec.type)) + " op " + std::string(name(spec.op)) + " ranks " +
-          std::to_string(spec.rank_count) + (spec.is_in_place ? " in_place\n" : "\n");
+          std::to_string(spec.rank_count);
+  if (spec.root != 0) text += " root " + std::to_string(spec.root);
+  if (spec.is_ordered) text += " ordered";
+  if (spec.wire_type) text += " wire " + std::string(name(*spec.wire_type));
+  if (spec.is_in_place) text += " in_place";
+  if (!spec.counts.empty()) text += " counts";
+  for (const std::uint64_t count : spec.counts) text += ' ' + std::to_string(count);
+  text += '\n';
   text += "algorithm " + topo::quoted(plan.algorithm) + " planes " +
           std::to_string(plan.plane_count) + " predicted_us " + number_text(plan.predicted_us) +
           " limit_us " + number_text(plan.limit_us) + "\n";
   for (std::size_t rank = 0; rank < plan.schedules.size(); ++rank) {
     const Schedule& schedule = plan.schedules[rank];
-    text += "rank " + std::to_string(rank) + " scratch " + std::to_string(schedule.scratch_bytes) +
-            "\n";
+    text += "rank " + std::to_string(rank) + " scratch " + std::to_string(schedule.scratch_bytes);
+    if (schedule.wire_bytes != 0) text += " wire " + std::to_string(schedule.wire_bytes);
+    text += "\n";
     for (std::size_t i = 0; i < schedule.steps.size(); ++i) {
       text += "  " + std::to_string(i) + ' ' + to_text(schedule.steps[i]) + "\n";
     }
@@ -265,6 +284,9 @@ Result<Plan> parse_plan(std::string_view text) {
       words.expect("scratch");
       plan.schedules.push_back({});
       plan.schedules.back().scratch_bytes = words.number<std::uint64_t>("bytes", 0, kMost64);
+      if (words.takes("wire")) {
+        plan.schedules.back().wire_bytes = words.number<std::uint64_t>("bytes", 0, kMost64);
+      }
       words.expect_end();
     } else if (plan.schedules.empty()) {
       words.fail("\"rank 0\"");

@@ -10,8 +10,10 @@
 //   rank 1 scratch 0
 //   ...
 //
-// Ranks and steps are numbered from 0 in order. A slice is SPACE+OFFSET:BYTES. "after" ends a line.
-// topology/lines.hpp has the rules for words, quotes and comments.
+// After the number of ranks: "root R", "ordered", "wire TYPE", "in_place", "counts C0 C1 ...", in
+// this order, each only if it says something. Ranks and steps are numbered from 0 in order. A slice
+// is SPACE+OFFSET:BYTES. "after" ends a line. topology/lines.hpp has the rules for words, quotes
+// and comments.
 #pragma once
 
 #include <string>

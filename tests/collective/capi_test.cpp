@@ -238,8 +238,7 @@ TEST(CApi, AbortsWhileAnotherThreadWaitsForAStream) {
   });
 }
 
-// Enabled once the library runs all collectives.
-TEST(CApi, DISABLED_RunsEveryCollective) {
+TEST(CApi, RunsEveryCollective) {
   constexpr int kRanks = 3;
   run_comms(kRanks, [](int rank, polyrailComm_t comm) {
     using Values = std::vector<float>;

@@ -32,7 +32,7 @@ TEST(AllReduceArguments, AreRefusedWithTheirNames) {
     refuse(nullptr, data, 1, type, 0, "input is null");
     refuse(data, nullptr, 1, type, 0, "output is null");
     refuse(data, data, 1, 77, 0, "data type 77");
-    refuse(data, data, 1, type, 9, "operator 9");
+    refuse(data, data, 1, type, 99, "operator 99");
     refuse(data, data, std::numeric_limits<std::uint64_t>::max(), type, 0, "do not fit");
     refuse(data, data, std::numeric_limits<std::uint64_t>::max() / 8, type, 0, "do not fit");
     refuse(data, data + 1, 4, type, 0, "overlap");

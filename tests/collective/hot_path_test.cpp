@@ -16,6 +16,7 @@
 #include <cstdlib>
 #include <new>
 
+#include "tests/collective/expected.hpp"
 #include "tests/collective/ranks.hpp"
 
 namespace {
@@ -111,30 +112,42 @@ POLYRAIL_COUNT(count_system_call, int, setsockopt,
 namespace polyrail {
 namespace {
 
-void expect_nothing_taken(const std::string& transports, std::uint64_t count) {
-  run_ranks(2, quick_options(transports), [&](int, Communicator& communicator) {
-    std::vector<float> input(count, 1);
-    std::vector<float> output(count);
-    const auto call = [&] {
-      return communicator
-          .all_reduce(input.data(), output.data(), count, DataType::kFloat32, ReduceOp::kSum)
-          .is_ok();
-    };
-    for (int i = 0; i < 20; ++i) ASSERT_TRUE(call());  // plans, grows and settles
+void expect_nothing_taken(const std::string& transports, Collective collective, std::uint64_t count,
+                          bool is_uneven) {
+  run_ranks(2, quick_options(transports), [&](int rank, Communicator& communicator) {
+    testing::Case c{.collective = collective, .count = count, .root = 1};
+    if (is_uneven) c.counts = {count, count / 2};
+    if (is_uneven && collective == Collective::kAllToAll) c.counts = {count, 1, count / 2, 0};
+    testing::CaseRun<float> run(c, rank, 2, 0);
+    const Call call = run.call();
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(communicator.run(call).is_ok());  // plans, grows
     t_allocations = t_locks = 0;
     t_is_counting = true;
     bool is_ok = true;
-    for (int i = 0; i < 100; ++i) is_ok = call() && is_ok;
+    for (int i = 0; i < 100; ++i) is_ok = communicator.run(call).is_ok() && is_ok;
     t_is_counting = false;
     EXPECT_TRUE(is_ok);
-    EXPECT_EQ(t_allocations, 0) << transports << ", " << count << " elements";
-    EXPECT_EQ(t_locks, 0) << transports << ", " << count << " elements";
+    EXPECT_EQ(t_allocations, 0) << transports << ", " << c.text();
+    EXPECT_EQ(t_locks, 0) << transports << ", " << c.text();
   });
 }
 
 TEST(HotPath, TakesNoMemoryAndNoLockWithACachedPlan) {
   for (const char* transports : {"loopback", "shm", "tcp"}) {
-    for (std::uint64_t count : {2u, 1000u, 100000u}) expect_nothing_taken(transports, count);
+    for (std::uint64_t count : {2u, 1000u, 100000u}) {
+      expect_nothing_taken(transports, Collective::kAllReduce, count, false);
+    }
+    for (const Collective collective :
+         {Collective::kReduce, Collective::kBroadcast, Collective::kReduceScatter,
+          Collective::kAllGather, Collective::kAllToAll, Collective::kGather, Collective::kScatter,
+          Collective::kBarrier, Collective::kScan}) {
+      for (std::uint64_t count : {2u, 50000u}) {
+        expect_nothing_taken(transports, collective, count, false);
+      }
+      const bool has_parts =
+          collective >= Collective::kReduceScatter && collective <= Collective::kScatter;
+      if (has_parts) expect_nothing_taken(transports, collective, 5000, true);
+    }
   }
 }
 

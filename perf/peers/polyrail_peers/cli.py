@@ -6,7 +6,8 @@ import signal
 import subprocess
 import sys
 
-from . import faults, sweep, tables
+from . import faults, sweep, tables, versus
+from .collectives import ALL_REDUCE, COLLECTIVES, parse_collectives
 from .errors import CompareError, UsageError
 from .laboratory import Laboratory
 from .peers import INTRA_PEERS, PEERS
@@ -37,6 +38,7 @@ examples:
   compare --hosts 4 --rails 500mbit,1.25gbit,250mbit
   compare --fault slow                          one of two rails at a tenth in mid-run
   compare --intra                               two ranks in one host
+  compare --collective all --sizes 8,64k,4M     or some: all_gather,broadcast
   compare --peers polyrail,openmpi              a name, or the beginning of several
 
 exit status: 0; 1 failed; 2 wrong arguments; 3 this machine or user cannot run it"""
@@ -57,6 +59,12 @@ def make_parser():
     parser.add_argument("--sizes", metavar="SIZES", help=f"default {DEFAULT_SIZES}")
     parser.add_argument("--runs", type=int, default=5, metavar="R", help="launches each, default 5")
     parser.add_argument("--peers", metavar="LIST", help="see --list")
+    parser.add_argument(
+        "--collective",
+        default="all_reduce",
+        metavar="LIST",
+        help=f"all, or of {', '.join(COLLECTIVES)}; default all_reduce",
+    )
     parser.add_argument(
         "--budget", type=float, default=0.15, metavar="S", help="timed calls per size, default 0.15"
     )
@@ -108,6 +116,23 @@ def choose_peers(text, available, programs):
     return ready
 
 
+def make_plans(collectives, peers, sizes, budget_s):
+    """For each collective the peers that have it; says which do not."""
+    for peer in peers:
+        if lacks := [each.name for each in collectives if each.name not in peer.collectives]:
+            only = ", ".join(peer.collectives)
+            print(
+                f"compare: {peer.name} has only {only}: not in {', '.join(lacks)}", file=sys.stderr
+            )
+    plans = []
+    for collective in collectives:
+        having = [peer for peer in peers if collective.name in peer.collectives]
+        if not having:
+            raise CompareError(f"none of these peers has {collective.name}")
+        plans.append(sweep.Plan(collective, having, sizes, budget_s))
+    return plans
+
+
 def list_peers(programs):
     for title, peers in (("several hosts:", ALL_PEERS), ("one host (--intra):", INTRA_PEERS)):
         print(title)
@@ -127,45 +152,60 @@ def install(programs):
             raise CompareError(f"{' '.join(words)} failed")
 
 
-def compare_sizes(lab, peers, plan, arguments):
-    measurements, launches = sweep.sweep(lab, peers, plan, arguments.runs, arguments.quiet)
-    summary = sweep.summarise(measurements, launches, peers)
+def compare_sizes(lab, plans, arguments):
+    measurements, launches = sweep.sweep(lab, plans, arguments.runs, arguments.quiet)
     heading = tables.heading(lab, arguments.runs)
-    print(f"All-reduce, float32 sum: {heading}\n")
-    print(tables.sweep_text(summary, lab))
+    summary = []
+    for plan in plans:
+        own = sweep.summarise(measurements, launches, plan)
+        print(f"{plan.collective.title}: {heading}\n")
+        print(tables.sweep_text(own, lab))
+        summary += own
+    beside = versus.versus(summary)
+    if beside:
+        print(tables.versus_text(beside))
     tables.write_csv(arguments.out + ".csv", measurements)
     result = {
         "heading": heading,
         "lab": {"hosts": lab.hosts, "rates_bits_per_s": lab.rates, "unequal": lab.unequal},
         "limit_bytes_per_s": sweep.rail_limit(lab),
+        "titles": {plan.collective.name: plan.collective.title for plan in plans},
         "summary": summary,
+        "versus_openmpi": beside,
         "launches": launches,
         "measurements": measurements,
     }
     tables.write_json(arguments.out + ".json", result)
     written = [arguments.out + ".csv", arguments.out + ".json"]
-    if not arguments.no_plot and draw(arguments.out):
-        written.append(arguments.out + ".png")
+    if not arguments.no_plot:
+        written += draw(arguments.out, [plan.collective.name for plan in plans])
     print("written:", *written)
     return 1 if any(each["failure"] for each in launches) else 0
 
 
-def draw(prefix):
-    """Debian's matplotlib belongs to Debian's Python, which `python3` need not be."""
+def draw(prefix, collectives):
+    """Draws each collective; the files written, none without matplotlib.
+
+    Debian's matplotlib belongs to Debian's Python, which `python3` need not be.
+    """
     script = os.path.join(HERE, "plot.py")
     for python in dict.fromkeys((sys.executable, "/usr/bin/python3")):
         done = subprocess.run([python, "-c", "import matplotlib"], capture_output=True)
         if done.returncode == 0:
-            subprocess.run([python, script, prefix + ".json", prefix + ".png"], check=True)
-            return True
+            written = []
+            for name in collectives:
+                path = f"{prefix}.png" if len(collectives) == 1 else f"{prefix}-{name}.png"
+                subprocess.run([python, script, prefix + ".json", path, name], check=True)
+                written.append(path)
+            return written
     print("compare: no plot: needs matplotlib (Debian: python3-matplotlib)", file=sys.stderr)
-    return False
+    return []
 
 
 def compare_faults(lab, peers, arguments):
     size = parse_size(arguments.sizes or "16M")
     records = faults.run_faults(lab, peers, arguments.fault, size, arguments.runs)
-    print(f"All-reduce, float32 sum: {tables.heading(lab, arguments.runs)}\n")
+    print(f"{ALL_REDUCE.title}: {tables.heading(lab, arguments.runs)}\n")
     print(faults.faults_text(records, lab, arguments.fault, size))
     tables.write_csv(arguments.out + ".csv", records)
     tables.write_json(arguments.out + ".json", {"fault": arguments.fault, "records": records})
@@ -181,6 +221,9 @@ def run(arguments):
         install(programs)
     if arguments.runs < 1:
         raise UsageError("--runs: at least 1")
+    collectives = parse_collectives(arguments.collective)
+    if arguments.fault and collectives != [ALL_REDUCE]:
+        raise UsageError("--fault is for all_reduce only")
     default_rails = "1gbit,1gbit" if arguments.fault else "1gbit,2.5gbit,500mbit"
     rates = [parse_rate(word) for word in (arguments.rails or default_rails).split(",")]
     if arguments.intra:
@@ -200,7 +243,8 @@ def run(arguments):
             return compare_faults(lab, peers, arguments)
         default_sizes = INTRA_SIZES if arguments.intra else DEFAULT_SIZES
         sizes = [parse_size(word) for word in (arguments.sizes or default_sizes).split(",")]
-        return compare_sizes(lab, peers, sweep.Plan(sorted(sizes), arguments.budget), arguments)
+        plans = make_plans(collectives, peers, sorted(sizes), arguments.budget)
+        return compare_sizes(lab, plans, arguments)
 
 
 def main(words):

@@ -6,6 +6,7 @@ import tempfile
 import threading
 import time
 
+from .collectives import ALL_REDUCE
 from .errors import CompareError
 from .launch import launch
 from .progress import Progress
@@ -37,7 +38,7 @@ def ideal_ms(lab, size, fault=None):
     rates = list(lab.rates)
     if fault:
         rates[HARMED] = rates[HARMED] / SLOW_PARTS if fault == "slow" else 0
-    moved = size * 2 * (lab.rank_count - 1) / lab.rank_count
+    moved = ALL_REDUCE.bus_bytes(size, lab.rank_count)
     return 1e3 * moved * 8 / (sum(rates) * PAYLOAD_SHARE)
 
 

@@ -71,7 +71,7 @@ def _failure(status, timed_out, timeout_s, errors, records):
         ours = [line for line in lines if line.startswith(("peers_", "["))]
         return f"exit status {status}: {(ours or lines or ['no message'])[0].strip()}"
     if any(record.get("wrong", 0) for record in records):
-        return "wrong sums"
+        return "wrong results"
     return ""
 
 

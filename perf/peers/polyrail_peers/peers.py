@@ -10,9 +10,11 @@ import shutil
 import tempfile
 from typing import Callable
 
+from .collectives import COLLECTIVES
 from .launch import launch
 
 INSTALL = "perf/peers/install_peers.sh, then build again"
+ONLY_ALL_REDUCE = ("all_reduce",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,6 +26,7 @@ class Peer:
     words: Callable
     prepare: Callable = lambda lab: None
     needs_multipath: bool = False
+    collectives: tuple = tuple(COLLECTIVES)  # names
 
     def run(self, lab, plan, timeout_s):
         """One launch over all sizes of the plan."""
@@ -191,8 +194,15 @@ PEERS = (
         "Gloo ring, fastest rail",
         ("peers_gloo",),
         lambda lab, arguments: _gloo(lab, arguments, _devices(lab.rails[:1]), "1"),
+        collectives=ONLY_ALL_REDUCE,
     ),
-    Peer("gloo-split", "Gloo ring, split by hand", ("peers_gloo",), _gloo_split),
+    Peer(
+        "gloo-split",
+        "Gloo ring, split by hand",
+        ("peers_gloo",),
+        _gloo_split,
+        collectives=ONLY_ALL_REDUCE,
+    ),
     Peer(
         "mptcp",
         "socket ring over kernel Multipath TCP",
@@ -200,25 +210,35 @@ PEERS = (
         _multipath,
         prepare=lambda lab: lab.join_multipath(),
         needs_multipath=True,
+        collectives=ONLY_ALL_REDUCE,
     ),
     Peer(
         "sockets-one",
         "socket ring, fastest rail",
         ("peers_sockets",),
         lambda lab, arguments: _sockets(lab, arguments, [1]),
+        collectives=ONLY_ALL_REDUCE,
     ),
     Peer(
         "sockets-equal",
         "socket ring, equal shares",
         ("peers_sockets",),
         lambda lab, arguments: _sockets(lab, arguments, [1] * len(lab.rails)),
+        collectives=ONLY_ALL_REDUCE,
     ),
-    Peer("sockets-split", "socket ring told the true rates", ("peers_sockets",), _sockets_split),
+    Peer(
+        "sockets-split",
+        "socket ring told the true rates",
+        ("peers_sockets",),
+        _sockets_split,
+        collectives=ONLY_ALL_REDUCE,
+    ),
     Peer(
         "sockets-spin",
         "sockets-split that never sleeps",
         ("peers_sockets",),
         lambda lab, arguments: _sockets_split(lab, arguments, "--spin"),
+        collectives=ONLY_ALL_REDUCE,
     ),
 )
 
@@ -226,7 +246,7 @@ INTRA_PEERS = (
     Peer("polyrail", "Polyrail, ordinary buffers", ("peers_polyrail",), _polyrail),
     Peer(
         "polyrail-shared",
-        "Polyrail, buffers from polyrailMemAlloc",
+        "Polyrail, buffers from mem_alloc",
         ("peers_polyrail",),
         lambda lab, arguments: _polyrail(lab, arguments, "--shared"),
     ),
@@ -255,5 +275,6 @@ INTRA_PEERS = (
         "Gloo ring over the loopback",
         ("peers_gloo",),
         lambda lab, arguments: _gloo(lab, arguments, "lo", "1"),
+        collectives=ONLY_ALL_REDUCE,
     ),
 )

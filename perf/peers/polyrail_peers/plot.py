@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Draws a comparison: `plot.py RESULT.json OUT.png`. The only part that needs matplotlib."""
+"""Draws a comparison: `plot.py RESULT.json OUT.png COLLECTIVE`. Only this needs matplotlib."""
 
 import json
 import sys
@@ -15,18 +15,19 @@ def short_size(size):
     return f"{size:g}"
 
 
-def draw(result, path):
+def draw(result, path, collective):
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
+    summary = [peer for peer in result["summary"] if peer["collective"] == collective]
     is_intra = result["lab"]["hosts"] == 1
     figure, axes = pyplot.subplots(1, 1 if is_intra else 2, figsize=(8 if is_intra else 14, 6))
     axes = [axes] if is_intra else list(axes)
     limit = result["limit_bytes_per_s"] / 1e9
     colors = pyplot.get_cmap("tab10").colors
-    for index, peer in enumerate(result["summary"]):
+    for index, peer in enumerate(summary):
         sizes = sorted(int(size) for size in peer["sizes"])
         if not sizes:
             continue
@@ -52,7 +53,7 @@ def draw(result, path):
         axes[1].set_ylabel("per cent of the rails' rates (dotted: without headers)")
     for axis in axes:
         axis.set_xscale("log", base=2)
-        ticks = sorted({int(size) for peer in result["summary"] for size in peer["sizes"]})
+        ticks = sorted({int(size) for peer in summary for size in peer["sizes"]})
         if axis is not axes[0]:
             ticks = [size for size in ticks if size >= 16 << 10]
         axis.set_xticks(ticks)
@@ -60,7 +61,7 @@ def draw(result, path):
         axis.minorticks_off()
         axis.set_xlabel("bytes")
         axis.grid(True, which="major", alpha=0.3)
-    figure.suptitle("All-reduce, " + result["heading"])
+    figure.suptitle(f"{result['titles'][collective]}: {result['heading']}")
     lines, labels = axes[0].get_legend_handles_labels()
     figure.legend(lines, labels, loc="lower center", ncol=6, fontsize=9, frameon=False)
     figure.tight_layout(rect=(0, 0.03 * (1 + len(labels) // 6), 1, 1))
@@ -84,4 +85,4 @@ def _line(axis, peer, sizes, key, look):
 
 if __name__ == "__main__":
     with open(sys.argv[1]) as source:
-        draw(json.load(source), sys.argv[2])
+        draw(json.load(source), sys.argv[2], sys.argv[3])

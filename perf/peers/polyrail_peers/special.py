@@ -7,9 +7,10 @@ import shutil
 import subprocess
 import time
 
+from .collectives import ALL_REDUCE
 from .launch import Outcome, launch
-from .peers import INSTALL
-from .sweep import bus_bytes, rail_limit
+from .peers import INSTALL, ONLY_ALL_REDUCE
+from .sweep import rail_limit
 
 
 class AllReducePerf:
@@ -17,6 +18,7 @@ class AllReducePerf:
 
     name = "polyrail-perf"
     what = "Polyrail's all_reduce_perf"
+    collectives = ONLY_ALL_REDUCE
 
     def missing(self, programs):
         there = os.path.exists(os.path.join(programs, "all_reduce_perf"))
@@ -30,7 +32,7 @@ class AllReducePerf:
         total = Outcome([], "", 0.0, 0.0)
         for size in plan.sizes:
             path = os.path.join(lab.scratch, "all_reduce_perf.json")
-            ideal_s = bus_bytes(size, lab.rank_count) / rail_limit(lab) + 20e-6
+            ideal_s = ALL_REDUCE.bus_bytes(size, lab.rank_count) / rail_limit(lab) + 20e-6
             calls = max(2, min(5000, int(plan.budget_s / ideal_s)))
             words = [lab.program("all_reduce_perf"), "-b", str(size), "-e", str(size)]
             words += ["-n", str(calls), "-w", str(max(1, calls // 5)), "-c", "1", "-J", path]
@@ -61,6 +63,7 @@ class UcxPerftest:
 
     name = "ucx-perftest"
     what = "UCX tag messages, one way"
+    collectives = ONLY_ALL_REDUCE  # what its rate compares with
 
     def missing(self, programs):
         return "" if shutil.which("ucx_perftest") else f"no ucx_perftest ({INSTALL})"

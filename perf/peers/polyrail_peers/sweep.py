@@ -3,24 +3,28 @@
 import dataclasses
 import statistics
 
+from .collectives import Collective
 from .launch import wait_until_quiet
 from .progress import Progress
 
 
 @dataclasses.dataclass
 class Plan:
-    """What each launch does."""
+    """What each launch of some peers does."""
 
+    collective: Collective
+    peers: list
     sizes: list
     budget_s: float = 0.15
 
     def arguments(self):
-        return ["--sizes", ",".join(map(str, self.sizes)), "--budget", f"{self.budget_s:g}"]
+        words = ["--collective", self.collective.name, "--sizes", ",".join(map(str, self.sizes))]
+        return [*words, "--budget", f"{self.budget_s:g}"]
 
-
-def bus_bytes(size, ranks):
-    """What all-reduce of `size` bytes must move through each rank's links, each way."""
-    return size * 2 * (ranks - 1) / ranks
+    def turns(self, run):
+        """The peers, each run beginning with another."""
+        first = run % len(self.peers)
+        return self.peers[first:] + self.peers[:first]
 
 
 def rail_limit(lab):
@@ -30,41 +34,42 @@ def rail_limit(lab):
 
 def timeout_s(lab, plan):
     """Enough for a peer that reaches a twentieth of the rails, and for its start."""
-    moved = sum(bus_bytes(size, lab.rank_count) for size in plan.sizes)
+    moved = sum(plan.collective.bus_bytes(size, lab.rank_count) for size in plan.sizes)
     calls = 4
     return 120 + 10 * plan.budget_s * len(plan.sizes) + calls * moved / (rail_limit(lab) / 20)
 
 
-def sweep(lab, peers, plan, runs, quiet_s):
-    """(measurements, launches): one measurement per peer, run and size."""
+def sweep(lab, plans, runs, quiet_s):
+    """(measurements, launches): one measurement per collective, peer, run and size."""
     measurements, launches = [], []
-    progress = Progress(runs * len(peers))
-    for peer in peers:
+    progress = Progress(runs * sum(len(plan.peers) for plan in plans))
+    for peer in {peer.name: peer for plan in plans for peer in plan.peers}.values():
         peer.prepare(lab)
-    for run in range(runs):
-        for peer in peers[run % len(peers) :] + peers[: run % len(peers)]:
-            progress.show(f"run {run + 1} of {runs}: {peer.name}")
-            if quiet_s:
-                wait_until_quiet(quiet_s)
-            before = lab.sent_bytes()
-            outcome = peer.run(lab, plan, timeout_s(lab, plan))
-            lab.end_leftovers()
-            shares = _shares(before, lab.sent_bytes())
-            launches.append(
-                {
-                    "peer": peer.name,
-                    "run": run,
-                    "failure": outcome.failure,
-                    "seconds": outcome.seconds,
-                    "others": outcome.others,
-                    "rail_shares": shares,
-                }
-            )
-            if outcome.failure:
-                progress.note(f"{peer.name}, run {run + 1}: {outcome.failure}")
-            for record in outcome.records:
-                if "mean_us" in record and not record.get("wrong"):
-                    measurements.append(_measurement(lab, peer, run, record))
+    turns = ((run, plan, peer) for run in range(runs) for plan in plans for peer in plan.turns(run))
+    for run, plan, peer in turns:
+        collective = plan.collective
+        progress.show(f"run {run + 1} of {runs}: {collective.name}, {peer.name}")
+        if quiet_s:
+            wait_until_quiet(quiet_s)
+        before = lab.sent_bytes()
+        outcome = peer.run(lab, plan, timeout_s(lab, plan))
+        lab.end_leftovers()
+        launches.append(
+            {
+                "collective": collective.name,
+                "peer": peer.name,
+                "run": run,
+                "failure": outcome.failure,
+                "seconds": outcome.seconds,
+                "others": outcome.others,
+                "rail_shares": _shares(before, lab.sent_bytes()),
+            }
+        )
+        if outcome.failure:
+            progress.note(f"{collective.name}, {peer.name}, run {run + 1}: {outcome.failure}")
+        for record in outcome.records:
+            if "mean_us" in record and not record.get("wrong"):
+                measurements.append(_measurement(lab, collective, peer, run, record))
     progress.end()
     return measurements, launches
 
@@ -74,9 +79,11 @@ def _shares(before, after):
     return [bytes_ / max(1, sum(sent)) for bytes_ in sent]
 
 
-def _measurement(lab, peer, run, record):
-    bytes_per_s = bus_bytes(record["bytes"], lab.rank_count) / (record["mean_us"] * 1e-6)
+def _measurement(lab, collective, peer, run, record):
+    moved = collective.bus_bytes(record["bytes"], lab.rank_count)
+    bytes_per_s = moved / (record["mean_us"] * 1e-6)
     return {
+        "collective": collective.name,
         "peer": peer.name,
         "run": run,
         **record,
@@ -85,12 +92,13 @@ def _measurement(lab, peer, run, record):
     }
 
 
-def summarise(measurements, launches, peers):
+def summarise(measurements, launches, plan):
     """Per peer and size the median, least and greatest of each number; shares of the rails."""
     summary = []
-    for peer in peers:
-        own = [each for each in measurements if each["peer"] == peer.name]
-        tries = [each for each in launches if each["peer"] == peer.name]
+    for peer in plan.peers:
+        whose = {"collective": plan.collective.name, "peer": peer.name}
+        own = [each for each in measurements if _is_of(each, whose)]
+        tries = [each for each in launches if _is_of(each, whose)]
         sizes = {}
         for size in sorted({each["bytes"] for each in own}):
             of_size = [each for each in own if each["bytes"] == size]
@@ -100,7 +108,7 @@ def summarise(measurements, launches, peers):
         good = [each for each in tries if not each["failure"]]
         summary.append(
             {
-                "peer": peer.name,
+                **whose,
                 "what": peer.what,
                 "sizes": sizes,
                 "runs": len(tries),
@@ -111,6 +119,10 @@ def summarise(measurements, launches, peers):
             }
         )
     return summary
+
+
+def _is_of(row, whose):
+    return all(row[key] == value for key, value in whose.items())
 
 
 def _is_number(rows, key):

@@ -4,6 +4,7 @@ import csv
 import json
 
 from .units import show_rate, show_size
+from .versus import is_faster
 
 SMALL_BYTES = 64 << 10  # from here on the rails' rate counts, below it the time of a call
 NOTED_PROCESSORS = 0.15  # of other programs, from which on a remark says so
@@ -26,12 +27,12 @@ def sweep_text(summary, lab):
     parts = []
     if lab.hosts == 1:
         parts.append("Time of one call, us: median (least-greatest)")
-        parts += _grid(summary, sizes, lambda cell: _range(cell["mean_us"], _show_us))
+        parts += _grid(summary, sizes, lambda cell: _range(cell["mean_us"], _digits))
         parts.append("Bus bandwidth, GB/s:")
         parts += _grid(summary, large, lambda cell: _range(cell["bus_gb_per_s"], "{:.2f}".format))
     else:
         parts.append("Time of one call, us: median (least-greatest)")
-        parts += _grid(summary, small, lambda cell: _range(cell["mean_us"], _show_us))
+        parts += _grid(summary, small, lambda cell: _range(cell["mean_us"], _digits))
         parts.append("Bus bandwidth, per cent of the rails' rates (headers leave 99.3):")
         parts += _grid(summary, large, lambda cell: _range(cell["percent"], "{:.0f}".format))
         parts.append("Bytes per rail of host 0:")
@@ -42,7 +43,8 @@ def sweep_text(summary, lab):
     return "\n".join(parts)
 
 
-def _show_us(value):
+def _digits(value):
+    """Three digits."""
     return f"{value:.2f}" if value < 10 else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
@@ -63,35 +65,37 @@ def _short(us):
 
 
 def _grid(summary, sizes, show):
-    """One row per peer; as many columns as fit, then the next block of columns."""
-    lines = []
-    cells = {
-        (peer["peer"], size): show(peer["sizes"][size]) if size in peer["sizes"] else "-"
+    """One row per peer, one column per size."""
+    rows = {
+        peer["peer"]: [
+            show(peer["sizes"][size]) if size in peer["sizes"] else "-" for size in sizes
+        ]
         for peer in summary
-        for size in sizes
     }
-    widths = {
-        size: max(_COLUMN, len(show_size(size)), *(len(cells[p["peer"], size]) for p in summary))
-        + 1
-        for size in sizes
-    }
-    left = list(sizes)
+    return _blocks("peer", sizes, rows)
+
+
+def _blocks(title, sizes, rows):
+    """Rows of cells by name; as many columns as fit, then the next block of columns."""
+    lines = []
+    columns = range(len(sizes))
+    heads = [show_size(size) for size in sizes]
+    widths = [
+        max(_COLUMN, len(heads[column]), *(len(cells[column]) for cells in rows.values())) + 1
+        for column in columns
+    ]
+    left = list(columns)
     while left:
         block = []
-        while left and _NAME + sum(widths[size] for size in [*block, left[0]]) <= _WIDTH:
+        while left and _NAME + sum(widths[column] for column in [*block, left[0]]) <= _WIDTH:
             block.append(left.pop(0))
         if not block:
             block.append(left.pop(0))
-        lines.append("  " + f"{'peer':<{_NAME - 2}}" + _row(block, widths, show_size))
-        for peer in summary:
-            cell = lambda size: cells[peer["peer"], size]  # noqa: E731,B023
-            lines.append("  " + f"{peer['peer']:<{_NAME - 2}}" + _row(block, widths, cell))
+        for name, cells in ((title, heads), *rows.items()):
+            text = "".join(f"{cells[column]:>{widths[column]}}" for column in block)
+            lines.append(f"  {name:<{_NAME - 2}}{text}".rstrip())
         lines.append("")
     return lines
-
-
-def _row(block, widths, text_of):
-    return "".join(f"{text_of(size):>{widths[size]}}" for size in block)
 
 
 def _shares(summary):
@@ -116,6 +120,35 @@ def _remarks(summary):
         if notes:
             lines.append(f"  {peer['peer']:<{_NAME - 2}} {'; '.join(notes)}"[:_WIDTH].rstrip())
     return ["Remarks:", *lines, ""] if lines else []
+
+
+def versus_text(rows):
+    """The rows of versus(): times and ratios by collective and size, and where it is behind."""
+    lines = []
+    sizes = sorted({row["bytes"] for row in rows})
+    for peer in dict.fromkeys(row["peer"] for row in rows):
+        own = [row for row in rows if row["peer"] == peer]
+        cells = {}
+        for row in own:
+            by_size = cells.setdefault(row["collective"], ["-"] * len(sizes))
+            mark = " " if is_faster(row) else "!"
+            by_size[sizes.index(row["bytes"])] = f"{_digits(row['us'])} {_times(row)}{mark}"
+        lines.append(f"{peer}: us of a call, and how many times as long the best Open MPI takes")
+        lines += _blocks("collective", sizes, cells)
+        behind = [row for row in own if not is_faster(row)]
+        lines.append(f"! {peer} is not faster in {len(behind)} of {len(own)}" + ":" * bool(behind))
+        for row in sorted(behind, key=lambda row: row["ratio"]):
+            lines.append(
+                f"  {row['collective']:<{_NAME - 2}}{show_size(row['bytes']):>{_COLUMN}}"
+                f"{_digits(row['us']):>{_COLUMN}} us, {row['rival']} {_digits(row['rival_us'])} us"
+                f" ({_times(row)})"
+            )
+        lines.append("")
+    return "\n".join(lines)
+
+
+def _times(row):
+    return f"x{_digits(row['ratio'])}"
 
 
 def write_csv(path, rows):

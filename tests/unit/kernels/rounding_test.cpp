@@ -72,6 +72,30 @@ TEST(Bfloat16, RoundsToNearestEven) {
   check_rounding<DataType::kBfloat16>(oracle::kBfloat16);
 }
 
+// Each fp8 number, the ties between neighbours, and what is just beside: through the element
+// functions alone. cast_test.cpp has the SIMD loops.
+template <DataType type>
+void check_float8(oracle::SmallFloat format) {
+  for (int i = 0; i < 256; ++i) {
+    const auto pattern = static_cast<std::uint8_t>(i);
+    const float number = to_number<type>(pattern);
+    const float expected = oracle::decode(format, pattern);
+    ASSERT_TRUE(number == expected || (std::isnan(number) && std::isnan(expected))) << i;
+    const float next = oracle::decode(format, static_cast<std::uint16_t>(i + 1));
+    for (float value : {number, (number + next) / 2, std::nextafter((number + next) / 2, 0.0f),
+                        std::nextafter((number + next) / 2, number + next)}) {
+      if (std::isnan(value)) continue;
+      ASSERT_EQ(to_element<type>(value), oracle::encode(format, value)) << i << " " << value;
+    }
+  }
+  ASSERT_TRUE(std::isnan(to_number<type>(to_element<type>(NAN))));
+}
+
+TEST(Float8, IsRoundedToNearestEvenAndSaturates) {
+  check_float8<DataType::kFloat8E4M3>(oracle::kFloat8E4M3);
+  check_float8<DataType::kFloat8E5M2>(oracle::kFloat8E5M2);
+}
+
 class Rounding : public OnEachInstructionSet {};
 INSTANTIATE_TEST_SUITE_P(Kernels, Rounding, instruction_sets(), instruction_set_name);
 

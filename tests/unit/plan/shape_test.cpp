@@ -99,7 +99,8 @@ INSTANTIATE_TEST_SUITE_P(
                 }
               },
               "another wait"},
-        Break{"SignalTooLarge", [](Plan& p) { first(p, StepOp::kWait).signal = 1000; }, "signal"},
+        Break{"SignalTooLarge", [](Plan& p) { first(p, StepOp::kWait).signal = kMostSignals; },
+              "too large"},
         Break{"NobodyWaits", [](Plan& p) { first(p, StepOp::kPut).signal = 1000; }, "nobody waits"},
         Break{"PutTwice",
               [](Plan& p) {

@@ -1,0 +1,95 @@
+// all_to_all, gather, scatter: each pair of ranks moves its own bytes, straight from one to the
+// other.
+//
+// A rank may know only what it sends and receives itself (the uneven forms), so nothing in its
+// schedule may depend on more: signals are counted as if every pair moved something over every
+// strand, and the split of a pair's bytes depends on nothing but their number.
+
+#include "src/plan/generators.hpp"
+#include "src/plan/layout.hpp"
+
+namespace polyrail {
+namespace {
+
+struct Move {
+  Range source;  // of the sender's input
+  Range target;  // of the receiver's output
+};
+
+Move move_of(const CollectiveSpec& spec, const Layout& layout, int from, int to) {
+  switch (spec.collective) {
+    case Collective::kGather:
+      if (to != spec.root) return {};
+      return {{0, layout.part(from).bytes}, layout.part(from)};
+    case Collective::kScatter:
+      if (from != spec.root) return {};
+      return {layout.part(to), {0, layout.part(to).bytes}};
+    default:
+      return {layout.sent(from, to), layout.received(from, to)};
+  }
+}
+
+Slice slice_of(Space space, const Range& range) {
+  return {space, range.offset_bytes, range.bytes};
+}
+
+}  // namespace
+
+void write_moves(PlanBuilder& builder, const std::vector<Route>& routes, const PairSplits& splits) {
+  const CollectiveSpec& spec = builder.spec();
+  const Layout layout(spec);
+  const int n = spec.rank_count;
+  // In place all_to_all: bytes land where others still have to be put from.
+  const bool is_overwriting = spec.is_in_place && spec.collective == Collective::kAllToAll;
+  struct Landed {
+    Slice from;
+    Slice to;
+    StepIndex ready;
+  };
+  std::vector<std::vector<Landed>> landed(n);  // by receiver
+  std::vector<StepList> reads(n);              // by rank: steps that read its input
+  for (int distance = 0; distance < n; ++distance) {
+    for (int from = 0; from < n; ++from) {
+      const int to = (from + distance) % n;
+      const Move move = move_of(spec, layout, from, to);
+      if (from == to) {
+        if (move.source.bytes == 0) continue;
+        const Slice source = slice_of(Space::kInput, move.source);
+        const Slice target = slice_of(Space::kOutput, move.target);
+        if (!spec.is_in_place) {
+          builder.copy(from, source, target, false, {});
+        } else if (is_overwriting && move.source.offset_bytes != move.target.offset_bytes) {
+          const Slice kept = builder.allocate(from, move.source.bytes);
+          const StepIndex copied = builder.copy(from, source, kept, false, {});
+          reads[from].push_back(copied);
+          landed[from].push_back({kept, target, copied});
+        }
+        continue;
+      }
+      std::uint64_t done = 0;
+      for (std::size_t s = 0; s < routes.size(); ++s) {
+        std::uint64_t bytes = 0;
+        if (move.source.bytes > 0) bytes = splits.at(move.source.bytes)[s];
+        if (bytes == 0) {
+          builder.skip_signal(to);
+          continue;
+        }
+        const Slice source{Space::kInput, move.source.offset_bytes + done, bytes};
+        const Slice target{Space::kOutput, move.target.offset_bytes + done, bytes};
+        const Slice landing = is_overwriting ? builder.allocate(to, bytes) : target;
+        const auto moved =
+            builder.transfer(from, to, routes[s].between(from, to), source, landing, {});
+        reads[from].push_back(moved.put);
+        if (is_overwriting) landed[to].push_back({landing, target, moved.wait});
+        done += bytes;
+      }
+    }
+  }
+  for (int rank = 0; rank < n; ++rank) {
+    for (const Landed& one : landed[rank]) {
+      builder.copy(rank, one.from, one.to, false, join(reads[rank], {one.ready}));
+    }
+  }
+}
+
+}  // namespace polyrail
