@@ -336,6 +336,41 @@ TEST_F(GroupsOfTheCApi, ReportWhatWasRefused) {
   for (float value : data) EXPECT_EQ(value, 7);
 }
 
+TEST_F(GroupsOfTheCApi, CopyCountsAndKeepOperators) {
+  std::vector<std::size_t> counts = {2, 0, 1};
+  float in[kRanks][2] = {{1, 2}, {3, 4}, {5, 6}};
+  float gathered[kRanks][3] = {};
+  float reduced[kRanks] = {};
+  polyrailRedOp_t ops[kRanks];
+  const auto add = [](const void* a, const void* b, void* out, size_t count, polyrailDataType_t,
+                      void*) {
+    for (size_t i = 0; i < count; ++i) {
+      static_cast<float*>(out)[i] =
+          static_cast<const float*>(a)[i] + static_cast<const float*>(b)[i];
+    }
+  };
+  ASSERT_EQ(polyrailGroupStart(), polyrailSuccess);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    EXPECT_EQ(polyrailAllGatherV(in[rank], gathered[rank], counts.data(), polyrailFloat,
+                                 comms_[rank], nullptr),
+              polyrailSuccess);
+    EXPECT_EQ(polyrailRedOpCreateUser(&ops[rank], add, nullptr, 1, nullptr, comms_[rank]),
+              polyrailSuccess);
+    EXPECT_EQ(polyrailAllReduce(in[rank], &reduced[rank], 1, polyrailFloat, ops[rank], comms_[rank],
+                                nullptr),
+              polyrailSuccess);
+    EXPECT_EQ(polyrailRedOpDestroy(ops[rank], comms_[rank]), polyrailSuccess);
+  }
+  counts.assign(3, 1000000);
+  ASSERT_EQ(polyrailGroupEnd(), polyrailSuccess) << polyrailGetLastError(nullptr);
+  for (int rank = 0; rank < kRanks; ++rank) {
+    EXPECT_EQ(gathered[rank][0], 1);
+    EXPECT_EQ(gathered[rank][1], 2);
+    EXPECT_EQ(gathered[rank][2], 5);
+    EXPECT_EQ(reduced[rank], 9);
+  }
+}
+
 TEST_F(GroupsOfTheCApi, SplitAllRanksFromOneThread) {
   polyrailComm_t parts[kRanks];
   polyrailComm_t copies[kRanks];
