@@ -32,7 +32,8 @@ struct RailReport {
 
 // Threads: calls on one communicator must not overlap, except abort() and Work's methods; several
 // communicators are independent of each other. Collectives are started in the same order on every
-// rank. Ends with its destructor, which waits until peers have taken what was sent.
+// rank. Ends with its destructor, which waits until peers have taken what was sent and, for a
+// moment, until they end as well: who drives several ranks ends each on a thread of its own.
 class Communicator {
  public:
   // Collective over all ranks of the bootstrap: finds, connects and measures the rails.
@@ -49,6 +50,16 @@ class Communicator {
   // The same without blocking. Buffers belong to the operation until the Work is done; `call` and
   // the counts in it are copied.
   virtual Work start(const Call& call) = 0;
+  // The same; takes its place in the communicator's order now, but begins only when the works in
+  // `after`, of any communicators, are done. If one of them failed, this communicator fails with
+  // its status. Cannot deadlock if each communicator's calls, and those that follow each other,
+  // are started in the same order on all ranks.
+  virtual Work start(const Call& call, std::span<const Work> after) = 0;
+  // Several all-reduces as one operation, for the latency of one: fits_together() of fuse.hpp must
+  // hold for each and the first. All ranks fuse the same calls. Buffers are copied in and out.
+  virtual Work start_fused(std::span<const Call> calls, std::span<const Work> after) = 0;
+  // Whether the arguments are right; starts nothing. kInvalidArgument if not.
+  virtual Status check(const Call& call) = 0;
 
   // The collectives, blocking; call.hpp says what they do and which buffers they take.
   Status all_reduce(const void* input, void* output, std::uint64_t count, DataType type,
@@ -135,6 +146,16 @@ class Communicator {
     }
     return all_to_all(input.data(), output.data(), input.size() / parts(), DataTypeOf<T>::value);
   }
+
+  // New communicators of some of this one's ranks. Collective over all ranks of this one: each gets
+  // a communicator of the ranks with its color, numbered by key, then by their ranks here; null
+  // with kNoColor. A failure, if not of one color's ranks alone, is the same on all ranks. Blocks
+  // like create(), at most the start-up deadline for a rank that does not come.
+  static constexpr int kNoColor = -1;
+  virtual Result<std::unique_ptr<Communicator>> split(int color, int key,
+                                                      const Options& options) = 0;
+  // With the same ranks and options; independent of this one from then on.
+  virtual Result<std::unique_ptr<Communicator>> dup() = 0;
 
   // First failure of this communicator, kOk if none. Any thread.
   virtual Status async_error() const = 0;

@@ -4,7 +4,10 @@
 #include <polyrail/bootstrap.hpp>
 #include <polyrail/call.hpp>
 #include <polyrail/communicator.hpp>
+#include <polyrail/fuse.hpp>
+#include <polyrail/group.hpp>
 #include <polyrail/options.hpp>
 #include <polyrail/status.hpp>
+#include <polyrail/stream.hpp>
 #include <polyrail/types.hpp>
 #include <polyrail/work.hpp>

@@ -9,7 +9,8 @@ namespace polyrail {
 
 class WorkState;  // in src/exec
 
-// Movable handle. Dropping it does not cancel the operation; the communicator's destructor waits.
+// Handle; copies stand for the same operation. Dropping it does not cancel the operation; the
+// communicator's destructor waits. Different threads may use different copies.
 class [[nodiscard]] Work {
  public:
   Work() = default;
@@ -21,8 +22,11 @@ class [[nodiscard]] Work {
   // Blocks until the outcome is known and returns it; again at once when called again.
   Status wait();
 
+  // For the library: null if the operation never began because it was refused.
+  const std::shared_ptr<WorkState>& state() const { return state_; }
+
  private:
-  // Shared by the caller and the engine that completes it.
+  // Shared by the callers and the engine that completes it.
   std::shared_ptr<WorkState> state_;
   Status outcome_;
 };

@@ -5,8 +5,10 @@
 #include "src/base/log.hpp"
 #include "src/comm/arguments.hpp"
 #include "src/comm/calibrate.hpp"
+#include "src/comm/fused.hpp"
 #include "src/comm/network.hpp"
 #include "src/comm/plan_cache.hpp"
+#include "src/comm/split.hpp"
 #include "src/exec/engine.hpp"
 #include "src/plan/planner.hpp"
 
@@ -39,7 +41,9 @@ class CommunicatorImpl final : public Communicator {
     return engine_->run(operation);
   }
 
-  Work start(const Call& call) override {
+  Work start(const Call& call) override { return start(call, {}); }
+
+  Work start(const Call& call, std::span<const Work> after) override {
     auto work = std::make_shared<WorkState>(engine_);
     if (Status status = prepare(work->operation, call); !status.is_ok()) return Work(status);
     if (has_weights(call)) {
@@ -51,11 +55,37 @@ class CommunicatorImpl final : public Communicator {
       }
       sum->keeps = work;
       work->operation.divisor = &work->weights;
-      engine_->submit(sum);
+      (void)submit(std::move(sum), after);
+      return submit(std::move(work), {});  // what it waits for, the sum waits for already
     }
-    engine_->submit(work);
-    return Work(std::move(work));
+    return submit(std::move(work), after);
   }
+
+  Work start_fused(std::span<const Call> calls, std::span<const Work> after) override {
+    if (Status status = FusedCalls::check(calls); !status.is_ok()) return Work(status);
+    for (const Call& call : calls) {
+      if (Status status = check(call); !status.is_ok()) return Work(status);
+    }
+    // Shared by the two ends of the operation.
+    const auto fused = std::make_shared<FusedCalls>(calls);
+    auto work = std::make_shared<WorkState>(engine_);
+    if (Status status = prepare(work->operation, fused->call()); !status.is_ok()) {
+      return Work(status);
+    }
+    work->on_begin = [fused] { fused->copy_in(); };
+    work->on_success = [fused] { fused->copy_out(); };
+    return submit(std::move(work), after);
+  }
+
+  Status check(const Call& call) override { return read(call, spec_); }
+
+  Result<std::unique_ptr<Communicator>> split(int color, int key, const Options& options) override {
+    Result<std::unique_ptr<Bootstrap>> part = polyrail::split(*bootstrap_, color, key, options);
+    if (!part.is_ok()) return part.status();
+    if (part.value() == nullptr) return std::unique_ptr<Communicator>();
+    return create(std::move(part).value(), options);
+  }
+  Result<std::unique_ptr<Communicator>> dup() override { return split(0, rank(), options_); }
 
   Status async_error() const override { return engine_->failure(); }
   void abort() override { engine_->abort(); }
@@ -107,6 +137,12 @@ class CommunicatorImpl final : public Communicator {
   }
 
  private:
+  Work submit(std::shared_ptr<WorkState> work, std::span<const Work> after) {
+    work->after.assign(after.begin(), after.end());
+    engine_->submit(work);
+    return Work(std::move(work));
+  }
+
   Status read(const Call& call, CollectiveSpec& spec) const {
     return read_call(call, rank(), rank_count(), options_.deterministic, spec);
   }

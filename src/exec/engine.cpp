@@ -2,7 +2,6 @@
 
 #include <sched.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include <array>
@@ -34,15 +33,16 @@ void relax() {
 Result<std::shared_ptr<Engine>> Engine::create(Setup setup) {
   std::shared_ptr<Engine> engine(new Engine(std::move(setup)));
   engine->epoll_fd_ = epoll_create1(EPOLL_CLOEXEC);
-  engine->wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-  if (engine->epoll_fd_ < 0 || engine->wake_fd_ < 0) {
-    return Status(
-        StatusCode::kSystemError,
-        std::string("make the engine's epoll and event descriptors: ") + std::strerror(errno));
+  if (engine->epoll_fd_ < 0) {
+    return Status(StatusCode::kSystemError,
+                  std::string("make the engine's epoll descriptor: ") + std::strerror(errno));
   }
-  std::vector<int> descriptors;  // by transport, and the last for abort()
+  Result<std::shared_ptr<Waker>> waker = Waker::create();
+  if (!waker.is_ok()) return waker.status();
+  engine->waker_ = std::move(waker).value();
+  std::vector<int> descriptors;  // by transport, and the last to be woken
   for (const auto& transport : engine->transports_) descriptors.push_back(transport->descriptor());
-  descriptors.push_back(engine->wake_fd_);
+  descriptors.push_back(engine->waker_->descriptor());
   engine->has_ended_sleep_.resize(descriptors.size());
   for (std::size_t i = 0; i < descriptors.size(); ++i) {
     if (descriptors[i] < 0) continue;
@@ -91,7 +91,6 @@ Engine::~Engine() {
   if (thread_.joinable()) thread_.join();
   transports_.clear();
   if (epoll_fd_ >= 0) ::close(epoll_fd_);
-  if (wake_fd_ >= 0) ::close(wake_fd_);
 }
 
 void Engine::take() {
@@ -118,25 +117,26 @@ Status Engine::run(Operation& operation) {
     work->operation.factor = operation.factor;
     work->operation.divisor = operation.divisor;
     submit(work);
-    wait(work->operation);
+    wait(*work);
     return work->operation.outcome;
   }
   operation.number = ++submitted_number_;
   take();
   begin(operation);
-  drive(operation);
+  while (!operation.is_done.load(std::memory_order_acquire)) {
+    if (!step()) idle();
+  }
   release();
   return operation.outcome;
 }
 
 void Engine::submit(std::shared_ptr<WorkState> work) {
-  Operation& operation = work->operation;
   const std::lock_guard lock(queue_mutex_);
   if (has_failed_.load(std::memory_order_relaxed)) {
-    operation.complete(failure_);
+    work->complete(failure_);
     return;
   }
-  operation.number = ++submitted_number_;
+  work->operation.number = ++submitted_number_;
   queue_.push_back(std::move(work));
   queued_count_.fetch_add(1, std::memory_order_release);
   if (options_.progress == "caller") return;
@@ -153,48 +153,111 @@ void Engine::thread_main() {
     }
     take();
     while (current_ != nullptr || take_next()) {
-      if (current_ != nullptr && !step()) idle();
+      if ((current_ != nullptr || next_work_ != nullptr) && !step()) idle();
     }
     release();
   }
 }
 
 bool Engine::take_next() {
-  std::shared_ptr<WorkState> work;
-  {
+  if (next_work_ == nullptr) {
     const std::lock_guard lock(queue_mutex_);
     if (queue_.empty()) return false;
-    work = std::move(queue_.front());
+    next_work_ = std::move(queue_.front());
     queue_.pop_front();
   }
-  current_work_ = std::move(work);
+  if (!may_begin(*next_work_)) return true;
+  if (is_waiting_) {
+    is_waiting_ = false;
+    idle_policy_.on_wait_end(now_us());
+  }
+  current_work_ = std::move(next_work_);
+  next_work_ = nullptr;
+  if (current_work_->on_begin) current_work_->on_begin();
   begin(current_work_->operation);
   return true;
 }
 
-void Engine::wait(Operation& operation) {
-  while (!operation.is_done.load(std::memory_order_acquire)) {
-    if (options_.progress != "caller") {
-      operation.is_done.wait(false, std::memory_order_acquire);
-      continue;
+bool Engine::may_begin(WorkState& work) {
+  if (withdrawal_us_ > 0) return false;                          // step() ends it
+  if (has_failed_.load(std::memory_order_relaxed)) return true;  // begin() ends it
+  for (; !work.after.empty(); work.after.pop_back()) {
+    Work& other = work.after.back();
+    const std::shared_ptr<WorkState>& state = other.state();
+    if (state != nullptr && !state->operation.is_done.load(std::memory_order_acquire)) {
+      if (!work.is_watching) state->wake_when_done(waker_);
+      work.is_watching = true;
+      return false;
     }
+    work.is_watching = false;
+    const Status outcome = other.wait();
+    if (outcome.is_ok()) continue;
+    fail(Status(outcome.code(), "rank " + std::to_string(rank_) + ": operation " +
+                                    std::to_string(work.operation.number) +
+                                    " was to follow one that failed: " + outcome.message()));
+    return false;
+  }
+  return true;
+}
+
+std::shared_ptr<WorkState> Engine::blocker() const {
+  if (next_work_ == nullptr || next_work_->after.empty()) return nullptr;
+  if (has_failed_.load(std::memory_order_relaxed)) return nullptr;
+  if (abort_requested_.load(std::memory_order_acquire)) return nullptr;  // for step()
+  const std::shared_ptr<WorkState>& state = next_work_->after.back().state();
+  return state != nullptr && state->engine->is_moved_by_callers() ? state : nullptr;
+}
+
+bool Engine::Wanted::is_over() const {
+  for (const Wanted* wanted = this; wanted != nullptr; wanted = wanted->outer) {
+    if (wanted->work->operation.is_done.load(std::memory_order_acquire)) return true;
+  }
+  return false;
+}
+
+void Engine::wait(WorkState& work) {
+  if (is_moved_by_callers()) {
+    wait({&work, nullptr});
+    return;
+  }
+  std::atomic<bool>& is_done = work.operation.is_done;
+  while (!is_done.load(std::memory_order_acquire)) is_done.wait(false, std::memory_order_acquire);
+}
+
+// Only the engines that callers move get here. It goes from engine to engine at most once each: an
+// operation waits for nothing that was started after it.
+void Engine::wait(const Wanted& wanted) {
+  for (const Wanted* outer = wanted.outer; outer != nullptr; outer = outer->outer) {
+    outer->work->wake_when_done(waker_);
+  }
+  while (!wanted.is_over()) {
     take();
-    drive(operation);
+    const std::shared_ptr<WorkState> other = drive(wanted);
     release();
+    // An abort() that found the engine held just now counts on this thread. Both sides write the
+    // flag, so either this sees the request or abort() sees the engine free.
+    bool is_aborted = false;
+    abort_requested_.compare_exchange_strong(is_aborted, false, std::memory_order_acq_rel);
+    if (other != nullptr && !is_aborted) other->engine->wait({other.get(), &wanted});
   }
 }
 
 void Engine::poll() {
-  if (options_.progress != "caller" || !try_take()) return;
+  if (!is_moved_by_callers() || !try_take()) return;
   if (current_ != nullptr || take_next()) step();
+  const std::shared_ptr<WorkState> other = blocker();
   release();
+  if (other != nullptr) other->engine->poll();
 }
 
-void Engine::drive(Operation& operation) {
-  while (!operation.is_done.load(std::memory_order_acquire)) {
-    if (current_ == nullptr && !take_next()) return;
-    if (current_ != nullptr && !step()) idle();
+// Until the work is over or this thread is needed at another engine: the work to move on there.
+std::shared_ptr<WorkState> Engine::drive(const Wanted& wanted) {
+  while (!wanted.is_over()) {
+    if (current_ == nullptr && !take_next()) return nullptr;
+    if (std::shared_ptr<WorkState> other = blocker()) return other;
+    if ((current_ != nullptr || next_work_ != nullptr) && !step()) idle();
   }
+  return nullptr;
 }
 
 void Engine::begin(Operation& operation) {
@@ -269,8 +332,13 @@ void Engine::end_current(Status status) {
   // Keeps the operation alive until it is completed; the caller may drop it at once after.
   const std::shared_ptr<WorkState> work = std::move(current_work_);
   current_work_ = nullptr;
-  if (work != nullptr) queued_count_.fetch_sub(1, std::memory_order_release);
-  operation->complete(std::move(status));
+  if (work == nullptr) {
+    operation->complete(std::move(status));
+    return;
+  }
+  if (status.is_ok() && work->on_success) work->on_success();
+  queued_count_.fetch_sub(1, std::memory_order_release);
+  work->complete(std::move(status));
 }
 
 bool Engine::step() {
@@ -391,8 +459,7 @@ void Engine::sleep() {
         transports_[source]->end_sleep(true);
         has_ended_sleep_[source] = true;
       } else {
-        std::uint64_t value;
-        [[maybe_unused]] const auto n = ::read(wake_fd_, &value, sizeof value);
+        waker_->clear();
       }
     }
   }
@@ -403,9 +470,8 @@ void Engine::sleep() {
 }
 
 void Engine::abort() {
-  abort_requested_.store(true, std::memory_order_release);
-  const std::uint64_t one = 1;
-  [[maybe_unused]] const auto written = ::write(wake_fd_, &one, sizeof one);
+  abort_requested_.exchange(true, std::memory_order_acq_rel);
+  waker_->wake();
   if (try_take()) {  // nobody is driving: do it here
     if (step() && current_ == nullptr) end_all();
     release();
@@ -443,6 +509,8 @@ void Engine::end_all() {
     const std::lock_guard lock(queue_mutex_);
     orphans.swap(queue_);
   }
+  if (next_work_ != nullptr) orphans.push_front(std::move(next_work_));
+  next_work_ = nullptr;
   for (Link* link : links_) {
     if (link != nullptr) link->abandon_posted();
   }
@@ -452,13 +520,19 @@ void Engine::end_all() {
   }
   for (const auto& work : orphans) {
     queued_count_.fetch_sub(1, std::memory_order_release);
-    work->operation.complete(why);
+    work->complete(why);
   }
 }
 
 void Engine::close() {
   take();
   while (current_ != nullptr || withdrawal_us_ > 0 || take_next()) {
+    if (const std::shared_ptr<WorkState> other = blocker()) {
+      release();
+      other->engine->wait(*other);
+      take();
+      continue;
+    }
     if (!step()) idle();
   }
   is_closing_ = true;

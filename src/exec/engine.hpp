@@ -1,7 +1,8 @@
 // Engine: moves the operations of one communicator on. Owns its transports and links.
 //
 // Its state belongs to whichever thread holds it: the caller inside run() or wait(), or the
-// engine's own thread when there is asynchronous work. Operations run in the order submitted.
+// engine's own thread when there is asynchronous work. Operations run in the order submitted; one
+// that waits for works of other engines holds up those behind it, and is woken when they are done.
 #pragma once
 
 #include <array>
@@ -62,7 +63,9 @@ class Engine final : public Sink, public Link::Listener {
   // Any thread: one round of progress if nobody else makes any.
   void poll();
   // Any thread: until the operation is done.
-  void wait(Operation& operation);
+  void wait(WorkState& work);
+  // Whether nobody but poll() and wait() makes progress.
+  bool is_moved_by_callers() const { return options_.progress == "caller"; }
 
   // Any thread.
   void abort();
@@ -114,9 +117,21 @@ class Engine final : public Sink, public Link::Listener {
   void end_all();         // ends every operation with the failure
   void send_to_all(Control kind, const std::string& text);
   void flush_controls();
+  // Begins the next operation, or makes it next_work_ if it must wait. False: there is none.
   bool take_next();
+  bool may_begin(WorkState& work);
+  // What next_work_ waits for, if the thread that waits here has to move that on.
+  std::shared_ptr<WorkState> blocker() const;
   void thread_main();
-  void drive(Operation& operation);
+  // A work that somebody waits for, and for whose sake: if an outer one ends first (by an abort),
+  // nobody wants the inner one any more.
+  struct Wanted {
+    WorkState* work;
+    const Wanted* outer;
+    bool is_over() const;
+  };
+  void wait(const Wanted& wanted);
+  std::shared_ptr<WorkState> drive(const Wanted& wanted);
   std::string describe_current() const;
 
   const int rank_;
@@ -151,7 +166,7 @@ class Engine final : public Sink, public Link::Listener {
   bool is_waiting_ = false;
   bool is_closing_ = false;
   int epoll_fd_ = -1;
-  int wake_fd_ = -1;
+  std::shared_ptr<Waker> waker_;       // shared with works that this engine waits for
   std::vector<bool> has_ended_sleep_;  // by transport, within sleep()
   struct PendingControl {
     int peer;
@@ -163,6 +178,7 @@ class Engine final : public Sink, public Link::Listener {
   std::deque<std::shared_ptr<WorkState>> queue_;
   std::atomic<std::size_t> queued_count_{0};
   std::shared_ptr<WorkState> current_work_;
+  std::shared_ptr<WorkState> next_work_;  // taken off the queue; waits for works of other engines
   std::condition_variable queue_filled_;
   bool is_stopping_ = false;
   std::thread thread_;
