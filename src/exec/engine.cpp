@@ -65,7 +65,9 @@ Engine::Engine(Setup setup)
       joints_(std::move(setup.joints)),
       links_(setup.rank_count, nullptr),
       has_left_(setup.rank_count, false),
-      idle_policy_(options_.spin_us) {
+      messages_(setup.rank, setup.rank_count, options_.operation_timeout_ms, links_, *this),
+      idle_policy_(options_.spin_us),
+      is_thread_fixed_(options_.progress != "caller") {
   for (int peer = 0; peer < rank_count_; ++peer) {
     if (peer == rank_) continue;
     link_owners_.push_back(std::make_unique<Link>(peer, setup.plane_count, *this));
@@ -108,7 +110,7 @@ void Engine::release() {
 
 Status Engine::run(Operation& operation) {
   if (has_failed_.load(std::memory_order_acquire)) return failure();
-  if (options_.progress == "thread" || queued_count_.load(std::memory_order_acquire) != 0) {
+  if (options_.progress == "thread" || is_thread_busy()) {
     // Behind asynchronous work, or on the engine's thread: as a queued operation.
     auto work = std::make_shared<WorkState>(nullptr);
     work->operation.plan = operation.plan;
@@ -117,7 +119,7 @@ Status Engine::run(Operation& operation) {
     wait(work->operation);
     return work->operation.outcome;
   }
-  operation.number = ++submitted_number_;
+  operation.number = ++submitted_number_ & ~Messages::kFlag;
   take();
   begin(operation);
   drive(operation);
@@ -132,25 +134,26 @@ void Engine::submit(std::shared_ptr<WorkState> work) {
     operation.complete(failure_);
     return;
   }
-  operation.number = ++submitted_number_;
+  operation.number = ++submitted_number_ & ~Messages::kFlag;
   queue_.push_back(std::move(work));
-  queued_count_.fetch_add(1, std::memory_order_release);
-  if (options_.progress == "caller") return;
-  if (!thread_.joinable()) thread_ = std::thread([this] { thread_main(); });
-  queue_filled_.notify_one();
+  queued_count_.fetch_add(1, std::memory_order_seq_cst);
+  if (thread_drives()) start_thread();
 }
 
 void Engine::thread_main() {
   for (;;) {
     {
       std::unique_lock lock(queue_mutex_);
-      queue_filled_.wait(lock, [&] { return is_stopping_ || !queue_.empty(); });
-      if (queue_.empty()) return;
+      queue_filled_.wait(lock, [&] { return is_stopping_ || (is_thread_busy() && !is_closed_); });
+      if (is_stopping_) return;
     }
+    for (int count; (count = wanted_.load()) != 0;) wanted_.wait(count);
     take();
-    while (current_ != nullptr || take_next()) {
-      if (current_ != nullptr && !step()) idle();
+    is_thread_holding_ = true;
+    while (wanted_.load(std::memory_order_relaxed) == 0 && has_business()) {
+      if (!step() && has_business()) idle();
     }
+    is_thread_holding_ = false;
     release();
   }
 }
@@ -170,7 +173,7 @@ bool Engine::take_next() {
 
 void Engine::wait(Operation& operation) {
   while (!operation.is_done.load(std::memory_order_acquire)) {
-    if (options_.progress != "caller") {
+    if (thread_drives()) {
       operation.is_done.wait(false, std::memory_order_acquire);
       continue;
     }
@@ -181,15 +184,16 @@ void Engine::wait(Operation& operation) {
 }
 
 void Engine::poll() {
-  if (options_.progress != "caller" || !try_take()) return;
-  if (current_ != nullptr || take_next()) step();
+  if (thread_drives() || !try_take()) return;
+  if (has_business()) step();
   release();
 }
 
 void Engine::drive(Operation& operation) {
   while (!operation.is_done.load(std::memory_order_acquire)) {
-    if (current_ == nullptr && !take_next()) return;
-    if (current_ != nullptr && !step()) idle();
+    if (!has_business()) return;
+    if (operation.is_done.load(std::memory_order_acquire) || step()) continue;
+    if (!operation.is_done.load(std::memory_order_acquire)) idle();
   }
 }
 
@@ -209,6 +213,7 @@ void Engine::begin(Operation& operation) {
   if (small_calls_ && small_calls_->takes(plan.spec)) {
     small_calls_->begin(plan.spec, {operation.number, call_kind(plan.spec), plan.spec.count},
                         operation.buffers.input);
+    if (!early_.is_empty()) deliver_early(operation.number);  // the peer does not agree
     try_finish_small();
     return;
   }
@@ -232,6 +237,7 @@ void Engine::begin(Operation& operation) {
   for (const auto& [peer, rail] : plan.expected) {
     if (Endpoint* endpoint = links_[peer]->endpoint(rail)) endpoint->expect(true);
   }
+  if (!early_.is_empty()) deliver_early(operation.number);
   const double now = now_us();
   while (executor_.advance()) {
     for (Link* link : links_) {
@@ -269,6 +275,8 @@ bool Engine::step() {
                 "the communicator was aborted on rank " + std::to_string(rank_)));
     return true;
   }
+  const bool is_any = submitted_count_.load(std::memory_order_acquire) != 0;
+  if (is_any) start_submitted();
   if (withdrawal_us_ > 0) {
     std::uint64_t posted = 0;
     for (Link* link : links_) posted += link != nullptr ? link->posted_count() : 0;
@@ -280,7 +288,7 @@ bool Engine::step() {
   if (small_calls_ && small_calls_->is_running() && withdrawal_us_ == 0 && try_finish_small()) {
     return true;
   }
-  if (!progress()) return false;
+  if (!progress()) return is_any;
   if (is_waiting_) {
     is_waiting_ = false;
     idle_policy_.on_wait_end(now_us());
@@ -321,6 +329,7 @@ bool Engine::progress() {
     if (!has_work) return false;
   }
   const double now = now_us();
+  fail_if_late(now);
   do {
     for (Link* link : links_) {
       if (link != nullptr) link->pump(now);
@@ -334,8 +343,9 @@ void Engine::idle() {
   if (!is_waiting_) {
     is_waiting_ = true;
     idle_policy_.on_wait_begin(now);
-    if (deadline_us_ == 0)
-      deadline_us_ = now + static_cast<double>(options_.operation_timeout_ms) * 1e3;
+  }
+  if (deadline_us_ == 0 && current_ != nullptr) {
+    deadline_us_ = now + static_cast<double>(options_.operation_timeout_ms) * 1e3;
   }
   switch (idle_policy_.next(now)) {
     case IdlePolicy::Pass::kPause:
@@ -349,6 +359,7 @@ void Engine::idle() {
       break;
   }
   if (fail_if_calls_differ()) return;
+  if (fail_if_late(now)) return;
   if (current_ != nullptr && now > deadline_us_ && withdrawal_us_ == 0) {
     fail(Status(StatusCode::kTimeout,
                 describe_current() + " not done within " +
@@ -367,6 +378,8 @@ void Engine::sleep() {
     may_sleep = transports_[prepared]->prepare_sleep();
     if (transports_[prepared]->descriptor() < 0) limit_ms = 1;
   }
+  is_asleep_.store(true, std::memory_order_seq_cst);
+  if (has_submissions()) may_sleep = false;
   if (may_sleep) {
     if (deadline_us_ > 0 && current_ != nullptr) {
       const double left_ms = (deadline_us_ - now_us()) / 1e3 + 1;
@@ -385,6 +398,7 @@ void Engine::sleep() {
       }
     }
   }
+  is_asleep_.store(false, std::memory_order_relaxed);
   for (std::size_t i = 0; i < prepared; ++i) {
     if (!has_ended_sleep_[i]) transports_[i]->end_sleep(!may_sleep);
     has_ended_sleep_[i] = false;
@@ -435,10 +449,12 @@ void Engine::end_all() {
   for (Link* link : links_) {
     if (link != nullptr) link->abandon_posted();
   }
+  early_.clear();
   if (current_ != nullptr) {
     for (const Joint& joint : joints_) joint.endpoint->discard_incoming(current_->number);
     end_current(why);
   }
+  messages_.end_all(why);
   for (const auto& work : orphans) {
     queued_count_.fetch_sub(1, std::memory_order_release);
     work->operation.complete(why);
@@ -446,11 +462,14 @@ void Engine::end_all() {
 }
 
 void Engine::close() {
-  take();
-  while (current_ != nullptr || withdrawal_us_ > 0 || take_next()) {
+  take_from_thread();
+  while (current_ != nullptr || withdrawal_us_ > 0 || take_next() || messages_.has_works() ||
+         submitted_count_.load(std::memory_order_acquire) != 0) {
     if (!step()) idle();
   }
   is_closing_ = true;
+  is_closed_.store(true, std::memory_order_release);
+  messages_.close();
   const double start = now_us();
   const bool was_failed = has_failed_.load(std::memory_order_relaxed);
   if (!was_failed) send_to_all(Control::kGoodbye, "");
@@ -502,7 +521,7 @@ void Engine::flush_controls() {
 
 std::vector<Link::RailState> Engine::rail_states(int peer) {
   std::vector<Link::RailState> states;
-  take();
+  take_from_thread();
   for (const Joint& joint : joints_) {
     if (joint.peer == peer) states.push_back(links_[peer]->rail_state(joint.plane));
   }
