@@ -4,7 +4,9 @@
 #include <polyrail/bootstrap.hpp>
 #include <polyrail/call.hpp>
 #include <polyrail/communicator.hpp>
+#include <polyrail/message.hpp>
 #include <polyrail/options.hpp>
 #include <polyrail/status.hpp>
 #include <polyrail/types.hpp>
+#include <polyrail/window.hpp>
 #include <polyrail/work.hpp>

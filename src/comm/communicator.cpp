@@ -5,8 +5,10 @@
 
 #include "src/base/log.hpp"
 #include "src/comm/calibrate.hpp"
+#include "src/comm/message_calls.hpp"
 #include "src/comm/network.hpp"
 #include "src/comm/plan_cache.hpp"
+#include "src/comm/window.hpp"
 #include "src/exec/engine.hpp"
 #include "src/plan/planner.hpp"
 
@@ -39,6 +41,32 @@ class CommunicatorImpl final : public Communicator {
     if (Status status = prepare(work->operation, call); !status.is_ok()) return Work(status);
     engine_->submit(work);
     return Work(std::move(work));
+  }
+
+  Status run(std::span<const Message> messages) override {
+    return run(make_messages(caller(nullptr), messages));
+  }
+  Work start(std::span<const Message> messages) override {
+    return start(make_messages(caller(engine_), messages));
+  }
+  Status exchange(const void* send, void* receive, std::uint64_t count, DataType type,
+                  int peer) override {
+    return run(make_exchange(caller(nullptr), send, receive, count, type, peer));
+  }
+  Work exchange_async(const void* send, void* receive, std::uint64_t count, DataType type,
+                      int peer) override {
+    return start(make_exchange(caller(engine_), send, receive, count, type, peer));
+  }
+  Status pairwise_average(void* data, std::uint64_t count, DataType type, int peer) override {
+    return run(make_pairwise_average(caller(nullptr), data, count, type, peer));
+  }
+  Work pairwise_average_async(void* data, std::uint64_t count, DataType type, int peer) override {
+    return start(make_pairwise_average(caller(engine_), data, count, type, peer));
+  }
+  Result<std::unique_ptr<Window>> create_window(std::uint64_t slot_count,
+                                                std::uint64_t slot_bytes) override {
+    return polyrail::create_window(engine_, rank(), rank_count(), ++window_count_, slot_count,
+                                   slot_bytes);
   }
 
   Status async_error() const override { return engine_->failure(); }
@@ -88,6 +116,18 @@ class CommunicatorImpl final : public Communicator {
   }
 
  private:
+  MessageCaller caller(std::shared_ptr<Engine> engine) const {
+    return {rank(), rank_count(), std::move(engine)};
+  }
+  Status run(Result<std::shared_ptr<MessageWork>> made) {
+    return made.is_ok() ? engine_->run_messages(std::move(made).value()) : made.status();
+  }
+  Work start(Result<std::shared_ptr<MessageWork>> made) {
+    if (!made.is_ok()) return Work(made.status());
+    engine_->start_messages(made.value());
+    return Work(std::move(made).value());
+  }
+
   CollectiveSpec make_spec(const Call& call) const {
     CollectiveSpec spec;
     spec.collective = call.collective;
@@ -144,6 +184,7 @@ class CommunicatorImpl final : public Communicator {
   Logger logger_;
   std::shared_ptr<Engine> engine_;  // shared with Works that outlive this
   PlanCache plans_;
+  std::uint32_t window_count_ = 0;  // made so far
 };
 
 // The exchange over which few bytes go, if one joins all ranks and each rank has it.
