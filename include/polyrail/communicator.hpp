@@ -10,9 +10,11 @@
 
 #include <polyrail/bootstrap.hpp>
 #include <polyrail/call.hpp>
+#include <polyrail/message.hpp>
 #include <polyrail/options.hpp>
 #include <polyrail/status.hpp>
 #include <polyrail/types.hpp>
+#include <polyrail/window.hpp>
 #include <polyrail/work.hpp>
 
 namespace polyrail {
@@ -30,10 +32,11 @@ struct RailReport {
   std::uint64_t bytes_sent = 0;    // payload of this rank, acknowledged by its peers
 };
 
-// Threads: calls on one communicator must not overlap, except abort() and Work's methods; several
-// communicators are independent of each other. Collectives are started in the same order on every
-// rank. Ends with its destructor, which waits until peers have taken what was sent and, for a
-// moment, until they end as well: who drives several ranks ends each on a thread of its own.
+// Threads: calls on one communicator must not overlap, except abort() and the methods of Work and
+// Window; several communicators are independent of each other. Collectives are started in the same
+// order on every rank. Ends with its destructor, which waits until peers have taken what was sent
+// and, for a moment, until they end as well: who drives several ranks ends each on a thread of its
+// own.
 class Communicator {
  public:
   // Collective over all ranks of the bootstrap: finds, connects and measures the rails.
@@ -156,6 +159,65 @@ class Communicator {
                                                       const Options& options) = 0;
   // With the same ranks and options; independent of this one from then on.
   virtual Result<std::unique_ptr<Communicator>> dup() = 0;
+  // Messages between two ranks, started together; done when all of them are. A send is done when
+  // its bytes may change: they have been copied, or the receiver has them.
+  //
+  // Messages run beside collectives and beside each other. One whose receive is there first lands
+  // in place. Of others, those of up to 128 KiB are taken into memory of the receiver, 64 MiB for
+  // all of its peers together; longer ones, and those that find no room, stay with the sender until
+  // they are received, so that a blocking send then waits for its receive. No message stands in the
+  // way of what follows it. A collective can: what a rank has begun to send for a collective that
+  // the other has not begun is passed only up to 16 MiB. Two ranks that are further apart should
+  // have messages and collectives between them in compatible orders.
+  virtual Status run(std::span<const Message> messages) = 0;
+  Work start(std::span<const Message> messages) { return start(messages, {}); }
+  // The same once the works in `after` are done, as for calls; what was started later and waits for
+  // nothing may overtake it.
+  virtual Work start(std::span<const Message> messages, std::span<const Work> after) = 0;
+
+  Status send(const void* data, std::uint64_t count, DataType type, int peer,
+              std::uint32_t tag = 0) {
+    const Message message = Message::send(data, count, type, peer, tag);
+    return run(std::span(&message, 1));
+  }
+  Work send_async(const void* data, std::uint64_t count, DataType type, int peer,
+                  std::uint32_t tag = 0) {
+    const Message message = Message::send(data, count, type, peer, tag);
+    return start(std::span(&message, 1));
+  }
+  Status receive(void* data, std::uint64_t count, DataType type, int peer, std::uint32_t tag = 0) {
+    const Message message = Message::receive(data, count, type, peer, tag);
+    return run(std::span(&message, 1));
+  }
+  Work receive_async(void* data, std::uint64_t count, DataType type, int peer,
+                     std::uint32_t tag = 0) {
+    const Message message = Message::receive(data, count, type, peer, tag);
+    return start(std::span(&message, 1));
+  }
+  // Both at once; the buffers do not overlap.
+  Status send_receive(const void* sent, std::uint64_t sent_count, int to, void* received,
+                      std::uint64_t received_count, int from, DataType type,
+                      std::uint32_t tag = 0) {
+    const Message messages[] = {Message::receive(received, received_count, type, from, tag),
+                                Message::send(sent, sent_count, type, to, tag)};
+    return run(std::span(messages));
+  }
+
+  // What two ranks do with each other, others taking no part; both call it. Several pairs at once
+  // are fine, and, of the asynchronous forms, several of a rank, started in any order. Calls of the
+  // same two ranks go together in their order.
+  virtual Status exchange(const void* send, void* receive, std::uint64_t count, DataType type,
+                          int peer) = 0;
+  virtual Work exchange_async(const void* send, void* receive, std::uint64_t count, DataType type,
+                              int peer) = 0;
+  // data = (data of the lower rank + data of the higher) / 2, the same bits on both. Floating-point
+  // types.
+  virtual Status pairwise_average(void* data, std::uint64_t count, DataType type, int peer) = 0;
+  virtual Work pairwise_average_async(void* data, std::uint64_t count, DataType type, int peer) = 0;
+
+  // Collective over all ranks: see window.hpp. Ranks that do not agree on the sizes all fail.
+  virtual Result<std::unique_ptr<Window>> create_window(std::uint64_t slot_count,
+                                                        std::uint64_t slot_bytes) = 0;
 
   // First failure of this communicator, kOk if none. Any thread.
   virtual Status async_error() const = 0;

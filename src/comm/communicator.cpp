@@ -6,9 +6,11 @@
 #include "src/comm/arguments.hpp"
 #include "src/comm/calibrate.hpp"
 #include "src/comm/fused.hpp"
+#include "src/comm/message_calls.hpp"
 #include "src/comm/network.hpp"
 #include "src/comm/plan_cache.hpp"
 #include "src/comm/split.hpp"
+#include "src/comm/window.hpp"
 #include "src/exec/engine.hpp"
 #include "src/plan/planner.hpp"
 
@@ -87,6 +89,32 @@ class CommunicatorImpl final : public Communicator {
   }
   Result<std::unique_ptr<Communicator>> dup() override { return split(0, rank(), options_); }
 
+  Status run(std::span<const Message> messages) override {
+    return run(make_messages(caller(nullptr), messages));
+  }
+  Work start(std::span<const Message> messages, std::span<const Work> after) override {
+    return start(make_messages(caller(engine_), messages), after);
+  }
+  Status exchange(const void* send, void* receive, std::uint64_t count, DataType type,
+                  int peer) override {
+    return run(make_exchange(caller(nullptr), send, receive, count, type, peer));
+  }
+  Work exchange_async(const void* send, void* receive, std::uint64_t count, DataType type,
+                      int peer) override {
+    return start(make_exchange(caller(engine_), send, receive, count, type, peer));
+  }
+  Status pairwise_average(void* data, std::uint64_t count, DataType type, int peer) override {
+    return run(make_pairwise_average(caller(nullptr), data, count, type, peer));
+  }
+  Work pairwise_average_async(void* data, std::uint64_t count, DataType type, int peer) override {
+    return start(make_pairwise_average(caller(engine_), data, count, type, peer));
+  }
+  Result<std::unique_ptr<Window>> create_window(std::uint64_t slot_count,
+                                                std::uint64_t slot_bytes) override {
+    return polyrail::create_window(engine_, rank(), rank_count(), ++window_count_, slot_count,
+                                   slot_bytes);
+  }
+
   Status async_error() const override { return engine_->failure(); }
   void abort() override { engine_->abort(); }
 
@@ -143,6 +171,19 @@ class CommunicatorImpl final : public Communicator {
     return Work(std::move(work));
   }
 
+  MessageCaller caller(std::shared_ptr<Engine> engine) const {
+    return {rank(), rank_count(), std::move(engine)};
+  }
+  Status run(Result<std::shared_ptr<MessageWork>> made) {
+    return made.is_ok() ? engine_->run_messages(std::move(made).value()) : made.status();
+  }
+  Work start(Result<std::shared_ptr<MessageWork>> made, std::span<const Work> after = {}) {
+    if (!made.is_ok()) return Work(made.status());
+    made.value()->after.assign(after.begin(), after.end());
+    engine_->start_messages(made.value());
+    return Work(std::move(made).value());
+  }
+
   Status read(const Call& call, CollectiveSpec& spec) const {
     return read_call(call, rank(), rank_count(), options_.deterministic, spec);
   }
@@ -175,7 +216,8 @@ class CommunicatorImpl final : public Communicator {
   Logger logger_;
   std::shared_ptr<Engine> engine_;  // shared with Works that outlive this
   PlanCache plans_;
-  CollectiveSpec spec_;  // of the call that is being prepared
+  CollectiveSpec spec_;             // of the call that is being prepared
+  std::uint32_t window_count_ = 0;  // made so far
 };
 
 // The exchange over which few bytes go, if one joins all ranks and each rank has it.

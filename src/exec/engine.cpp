@@ -66,7 +66,9 @@ Engine::Engine(Setup setup)
       joints_(std::move(setup.joints)),
       links_(setup.rank_count, nullptr),
       has_left_(setup.rank_count, false),
-      idle_policy_(options_.spin_us) {
+      messages_(setup.rank, setup.rank_count, options_.operation_timeout_ms, links_, *this),
+      idle_policy_(options_.spin_us),
+      is_thread_fixed_(options_.progress != "caller") {
   for (int peer = 0; peer < rank_count_; ++peer) {
     if (peer == rank_) continue;
     link_owners_.push_back(std::make_unique<Link>(peer, setup.plane_count, *this));
@@ -108,7 +110,7 @@ void Engine::release() {
 
 Status Engine::run(Operation& operation) {
   if (has_failed_.load(std::memory_order_acquire)) return failure();
-  if (options_.progress == "thread" || queued_count_.load(std::memory_order_acquire) != 0) {
+  if (options_.progress == "thread" || is_thread_busy()) {
     // Behind asynchronous work, or on the engine's thread: as a queued operation.
     auto work = std::make_shared<WorkState>(nullptr);
     work->operation.plan = operation.plan;
@@ -120,7 +122,7 @@ Status Engine::run(Operation& operation) {
     wait(*work);
     return work->operation.outcome;
   }
-  operation.number = ++submitted_number_;
+  operation.number = ++submitted_number_ & ~Messages::kFlag;
   take();
   begin(operation);
   while (!operation.is_done.load(std::memory_order_acquire)) {
@@ -136,25 +138,26 @@ void Engine::submit(std::shared_ptr<WorkState> work) {
     work->complete(failure_);
     return;
   }
-  work->operation.number = ++submitted_number_;
+  work->operation.number = ++submitted_number_ & ~Messages::kFlag;
   queue_.push_back(std::move(work));
-  queued_count_.fetch_add(1, std::memory_order_release);
-  if (options_.progress == "caller") return;
-  if (!thread_.joinable()) thread_ = std::thread([this] { thread_main(); });
-  queue_filled_.notify_one();
+  queued_count_.fetch_add(1, std::memory_order_seq_cst);
+  if (thread_drives()) start_thread();
 }
 
 void Engine::thread_main() {
   for (;;) {
     {
       std::unique_lock lock(queue_mutex_);
-      queue_filled_.wait(lock, [&] { return is_stopping_ || !queue_.empty(); });
-      if (queue_.empty()) return;
+      queue_filled_.wait(lock, [&] { return is_stopping_ || (is_thread_busy() && !is_closed_); });
+      if (is_stopping_) return;
     }
+    for (int count; (count = wanted_.load()) != 0;) wanted_.wait(count);
     take();
-    while (current_ != nullptr || take_next()) {
-      if ((current_ != nullptr || next_work_ != nullptr) && !step()) idle();
+    is_thread_holding_ = true;
+    while (wanted_.load(std::memory_order_relaxed) == 0 && has_business()) {
+      if (!step() && has_business()) idle();
     }
+    is_thread_holding_ = false;
     release();
   }
 }
@@ -201,11 +204,22 @@ bool Engine::may_begin(WorkState& work) {
 }
 
 std::shared_ptr<WorkState> Engine::blocker() const {
-  if (next_work_ == nullptr || next_work_->after.empty()) return nullptr;
   if (has_failed_.load(std::memory_order_relaxed)) return nullptr;
   if (abort_requested_.load(std::memory_order_acquire)) return nullptr;  // for step()
-  const std::shared_ptr<WorkState>& state = next_work_->after.back().state();
-  return state != nullptr && state->engine->is_moved_by_callers() ? state : nullptr;
+  const auto blocker_of = [](const WorkState& work) -> std::shared_ptr<WorkState> {
+    if (work.after.empty()) return nullptr;
+    const std::shared_ptr<WorkState>& state = work.after.back().state();
+    if (state == nullptr || state->operation.is_done.load(std::memory_order_acquire))
+      return nullptr;
+    return state->engine->is_moved_by_callers() ? state : nullptr;
+  };
+  if (next_work_ != nullptr) {
+    if (auto state = blocker_of(*next_work_)) return state;
+  }
+  for (const std::shared_ptr<MessageWork>& work : deferred_) {
+    if (auto state = blocker_of(*work)) return state;
+  }
+  return nullptr;
 }
 
 bool Engine::Wanted::is_over() const {
@@ -231,7 +245,11 @@ void Engine::wait(const Wanted& wanted) {
     outer->work->wake_when_done(waker_);
   }
   while (!wanted.is_over()) {
-    take();
+    if (thread_drives()) {  // since a window was made
+      wanted.work->operation.is_done.wait(false, std::memory_order_acquire);
+      continue;
+    }
+    take_from_thread();
     const std::shared_ptr<WorkState> other = drive(wanted);
     release();
     // An abort() that found the engine held just now counts on this thread. Both sides write the
@@ -243,8 +261,8 @@ void Engine::wait(const Wanted& wanted) {
 }
 
 void Engine::poll() {
-  if (!is_moved_by_callers() || !try_take()) return;
-  if (current_ != nullptr || take_next()) step();
+  if (thread_drives() || !try_take()) return;
+  if (has_business()) step();
   const std::shared_ptr<WorkState> other = blocker();
   release();
   if (other != nullptr) other->engine->poll();
@@ -253,9 +271,10 @@ void Engine::poll() {
 // Until the work is over or this thread is needed at another engine: the work to move on there.
 std::shared_ptr<WorkState> Engine::drive(const Wanted& wanted) {
   while (!wanted.is_over()) {
-    if (current_ == nullptr && !take_next()) return nullptr;
+    if (!has_business()) return nullptr;
     if (std::shared_ptr<WorkState> other = blocker()) return other;
-    if ((current_ != nullptr || next_work_ != nullptr) && !step()) idle();
+    if (wanted.is_over() || step()) continue;
+    if (!wanted.is_over()) idle();
   }
   return nullptr;
 }
@@ -277,6 +296,7 @@ void Engine::begin(Operation& operation) {
   if (small_calls_ && small_calls_->takes(plan)) {
     small_calls_->begin(plan, {operation.number, plan.call_kind, plan.call_count}, arithmetic,
                         operation.buffers.input);
+    if (!early_.is_empty()) deliver_early(operation.number);  // the peer does not agree
     try_finish_small();
     return;
   }
@@ -294,6 +314,7 @@ void Engine::begin(Operation& operation) {
   for (const auto& [peer, rail] : plan.expected) {
     if (Endpoint* endpoint = links_[peer]->endpoint(rail)) endpoint->expect(true);
   }
+  if (!early_.is_empty()) deliver_early(operation.number);
   const double now = now_us();
   while (executor_.advance()) {
     for (Link* link : links_) {
@@ -348,6 +369,9 @@ bool Engine::step() {
                 "the communicator was aborted on rank " + std::to_string(rank_)));
     return true;
   }
+  const bool is_any = submitted_count_.load(std::memory_order_acquire) != 0;
+  if (is_any) start_submitted();
+  if (!deferred_.empty()) begin_deferred();
   if (withdrawal_us_ > 0) {
     std::uint64_t posted = 0;
     for (Link* link : links_) posted += link != nullptr ? link->posted_count() : 0;
@@ -359,7 +383,7 @@ bool Engine::step() {
   if (small_calls_ && small_calls_->is_running() && withdrawal_us_ == 0 && try_finish_small()) {
     return true;
   }
-  if (!progress()) return false;
+  if (!progress()) return is_any;
   if (is_waiting_) {
     is_waiting_ = false;
     idle_policy_.on_wait_end(now_us());
@@ -400,6 +424,7 @@ bool Engine::progress() {
     if (!has_work) return false;
   }
   const double now = now_us();
+  fail_if_late(now);
   do {
     for (Link* link : links_) {
       if (link != nullptr) link->pump(now);
@@ -413,8 +438,9 @@ void Engine::idle() {
   if (!is_waiting_) {
     is_waiting_ = true;
     idle_policy_.on_wait_begin(now);
-    if (deadline_us_ == 0)
-      deadline_us_ = now + static_cast<double>(options_.operation_timeout_ms) * 1e3;
+  }
+  if (deadline_us_ == 0 && current_ != nullptr) {
+    deadline_us_ = now + static_cast<double>(options_.operation_timeout_ms) * 1e3;
   }
   switch (idle_policy_.next(now)) {
     case IdlePolicy::Pass::kPause:
@@ -428,6 +454,7 @@ void Engine::idle() {
       break;
   }
   if (fail_if_calls_differ()) return;
+  if (fail_if_late(now)) return;
   if (current_ != nullptr && now > deadline_us_ && withdrawal_us_ == 0) {
     fail(Status(StatusCode::kTimeout,
                 describe_current() + " not done within " +
@@ -446,6 +473,8 @@ void Engine::sleep() {
     may_sleep = transports_[prepared]->prepare_sleep();
     if (transports_[prepared]->descriptor() < 0) limit_ms = 1;
   }
+  is_asleep_.store(true, std::memory_order_seq_cst);
+  if (has_submissions()) may_sleep = false;
   if (may_sleep) {
     if (deadline_us_ > 0 && current_ != nullptr) {
       const double left_ms = (deadline_us_ - now_us()) / 1e3 + 1;
@@ -463,6 +492,7 @@ void Engine::sleep() {
       }
     }
   }
+  is_asleep_.store(false, std::memory_order_relaxed);
   for (std::size_t i = 0; i < prepared; ++i) {
     if (!has_ended_sleep_[i]) transports_[i]->end_sleep(!may_sleep);
     has_ended_sleep_[i] = false;
@@ -514,10 +544,15 @@ void Engine::end_all() {
   for (Link* link : links_) {
     if (link != nullptr) link->abandon_posted();
   }
+  early_.clear();
   if (current_ != nullptr) {
     for (const Joint& joint : joints_) joint.endpoint->discard_incoming(current_->number);
     end_current(why);
   }
+  messages_.end_all(why);
+  std::vector<std::shared_ptr<MessageWork>> deferred;
+  deferred.swap(deferred_);
+  for (const auto& work : deferred) complete(*work, why);
   for (const auto& work : orphans) {
     queued_count_.fetch_sub(1, std::memory_order_release);
     work->complete(why);
@@ -525,17 +560,20 @@ void Engine::end_all() {
 }
 
 void Engine::close() {
-  take();
-  while (current_ != nullptr || withdrawal_us_ > 0 || take_next()) {
+  take_from_thread();
+  while (current_ != nullptr || withdrawal_us_ > 0 || take_next() || messages_.has_works() ||
+         !deferred_.empty() || submitted_count_.load(std::memory_order_acquire) != 0) {
     if (const std::shared_ptr<WorkState> other = blocker()) {
       release();
       other->engine->wait(*other);
-      take();
+      take_from_thread();
       continue;
     }
     if (!step()) idle();
   }
   is_closing_ = true;
+  is_closed_.store(true, std::memory_order_release);
+  messages_.close();
   const double start = now_us();
   const bool was_failed = has_failed_.load(std::memory_order_relaxed);
   if (!was_failed) send_to_all(Control::kGoodbye, "");
@@ -588,7 +626,7 @@ void Engine::flush_controls() {
 
 std::vector<Link::RailState> Engine::rail_states(int peer) {
   std::vector<Link::RailState> states;
-  take();
+  take_from_thread();
   for (const Joint& joint : joints_) {
     if (joint.peer == peer) states.push_back(links_[peer]->rail_state(joint.plane));
   }

@@ -1,8 +1,9 @@
 // Engine: moves the operations of one communicator on. Owns its transports and links.
 //
 // Its state belongs to whichever thread holds it: the caller inside run() or wait(), or the
-// engine's own thread when there is asynchronous work. Operations run in the order submitted; one
-// that waits for works of other engines holds up those behind it, and is woken when they are done.
+// engine's own thread when there is asynchronous work or a window. Operations run in the order
+// submitted; one that waits for works of other engines holds up those behind it, and is woken when
+// they are done. Messages run beside them.
 #pragma once
 
 #include <array>
@@ -20,17 +21,20 @@
 #include <polyrail/status.hpp>
 
 #include "src/base/log.hpp"
+#include "src/exec/early_slices.hpp"
 #include "src/exec/executor.hpp"
 #include "src/exec/growing_memory.hpp"
 #include "src/exec/idle.hpp"
 #include "src/exec/link.hpp"
+#include "src/exec/message_work.hpp"
+#include "src/exec/messages.hpp"
 #include "src/exec/operation.hpp"
 #include "src/exec/small_calls.hpp"
 #include "transports/transport.hpp"
 
 namespace polyrail {
 
-class Engine final : public Sink, public Link::Listener {
+class Engine final : public Sink, public Link::Listener, private Messages::Host {
  public:
   // One endpoint of the network that start-up made.
   struct Joint {
@@ -60,12 +64,21 @@ class Engine final : public Sink, public Link::Listener {
   Status run(Operation& operation);
   // Queues an operation that a WorkState owns. Communicator's thread.
   void submit(std::shared_ptr<WorkState> work);
+  // Messages to and from peers, all at once; done when all of them are. Not queued behind
+  // operations. Communicator's thread, or any while there is a window.
+  void start_messages(std::shared_ptr<MessageWork> work);
+  Status run_messages(std::shared_ptr<MessageWork> work);
+  // Peers may access it from now on, and the engine's thread sees to it; until it is removed. After
+  // close() removing does nothing. Any thread.
+  void add_window(std::shared_ptr<WindowMemory> window);
+  void remove_window(std::uint32_t id);
+
   // Any thread: one round of progress if nobody else makes any.
   void poll();
   // Any thread: until the operation is done.
   void wait(WorkState& work);
   // Whether nobody but poll() and wait() makes progress.
-  bool is_moved_by_callers() const { return options_.progress == "caller"; }
+  bool is_moved_by_callers() const { return !thread_drives(); }
 
   // Any thread.
   void abort();
@@ -99,6 +112,8 @@ class Engine final : public Sink, public Link::Listener {
   enum class Control : std::uint8_t { kFailed = 1, kGoodbye = 2 };
 
   void take();  // waits until this thread holds the engine
+  // The same if the engine's thread may hold it for good; release() follows.
+  void take_from_thread();
   bool try_take();
   void release();
 
@@ -113,8 +128,9 @@ class Engine final : public Sink, public Link::Listener {
   void idle();
   void sleep();
   void end_current(Status status);
-  void fail(Status why);  // the first failure: tells all peers; end_all() follows from step()
-  void end_all();         // ends every operation with the failure
+  void fail(
+      Status why) override;  // the first failure: tells all peers; end_all() follows from step()
+  void end_all();            // ends every operation with the failure
   void send_to_all(Control kind, const std::string& text);
   void flush_controls();
   // Begins the next operation, or makes it next_work_ if it must wait. False: there is none.
@@ -132,6 +148,36 @@ class Engine final : public Sink, public Link::Listener {
   };
   void wait(const Wanted& wanted);
   std::shared_ptr<WorkState> drive(const Wanted& wanted);
+  // Whether the engine's thread moves things when nobody waits.
+  bool thread_drives() const {
+    return is_thread_fixed_ || had_window_.load(std::memory_order_acquire);
+  }
+  // Whether it may be doing so now.
+  bool is_thread_busy() const {
+    return thread_duties_.load(std::memory_order_acquire) != 0 ||
+           queued_count_.load(std::memory_order_acquire) != 0;
+  }
+  void start_thread();  // with queue_mutex_
+  void wake();          // who sleeps in sleep(), to look at what was submitted
+  bool has_submissions() const;
+  bool has_business();
+  void start_submitted();
+  void begin_messages(std::shared_ptr<MessageWork> work, double now_us);
+  void begin_deferred();
+  bool fail_if_late(double now_us);  // of messages
+  // How far an operation is ahead of the last one begun. Numbers have 31 bits.
+  std::int32_t ahead_of(std::uint32_t operation) const {
+    return static_cast<std::int32_t>((operation - last_number_) << 1) >> 1;
+  }
+  void deliver_early(std::uint32_t operation);
+  // The peer has gone: what waits for it will not be done.
+  void fail_if_waiting_for(int peer, const Status& why);
+
+  // --- Messages::Host; fail() is above
+  void discard_incoming(int peer, std::uint32_t operation) override;
+  bool can_hear(int peer) const override;
+  bool can_reach(int peer) const override;
+  void complete(MessageWork& work, Status outcome) override;
   std::string describe_current() const;
 
   const int rank_;
@@ -146,6 +192,8 @@ class Engine final : public Sink, public Link::Listener {
 
   std::atomic<int> held_{0};
   Executor executor_;
+  Messages messages_;
+  EarlySlices early_;
   std::optional<SmallCalls> small_calls_;
   Operation* current_ = nullptr;
   double deadline_us_ = 0;
@@ -176,6 +224,16 @@ class Engine final : public Sink, public Link::Listener {
 
   mutable std::mutex queue_mutex_;  // guards queue_, failure_, the thread's start and stop
   std::deque<std::shared_ptr<WorkState>> queue_;
+  std::vector<std::shared_ptr<MessageWork>> deferred_;   // messages that wait for other works
+  std::vector<std::shared_ptr<MessageWork>> submitted_;  // not begun; guarded by queue_mutex_
+  std::atomic<std::size_t> submitted_count_{0};
+  const bool is_thread_fixed_;  // the option progress lets the engine's thread drive
+  std::atomic<bool> had_window_{false};
+  std::atomic<int> thread_duties_{0};  // messages that it moves, and windows
+  std::atomic<int> wanted_{0};         // threads that want the engine from the engine's thread
+  std::atomic<bool> is_asleep_{false};
+  std::atomic<bool> is_closed_{false};
+  bool is_thread_holding_ = false;
   std::atomic<std::size_t> queued_count_{0};
   std::shared_ptr<WorkState> current_work_;
   std::shared_ptr<WorkState> next_work_;  // taken off the queue; waits for works of other engines

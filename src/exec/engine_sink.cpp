@@ -11,6 +11,7 @@ void Engine::on_up(Endpoint&) {}
 void Engine::on_down(Endpoint& endpoint, const Status& why) {
   const int peer = endpoint.peer();
   const Status lost = links_[peer]->on_down(endpoint, why);
+  if (has_left_[peer]) fail_if_waiting_for(peer, why);
   if (has_left_[peer] || is_closing_ || has_failed_.load(std::memory_order_relaxed)) return;
   if (!lost.is_ok() || links_[peer]->best_endpoint() == nullptr) {
     fail(Status(StatusCode::kRemoteError, "rank " + std::to_string(rank_) +
@@ -24,8 +25,12 @@ void Engine::on_down(Endpoint& endpoint, const Status& why) {
 Landing Engine::on_slice(Endpoint& from, const SliceHeader& header) {
   constexpr Landing kDiscard{Landing::How::kDiscard, nullptr};
   if (has_failed_.load(std::memory_order_relaxed)) return kDiscard;
-  const auto ahead = static_cast<std::int32_t>(header.operation - last_number_);
-  if (ahead > 0) return {Landing::How::kLater, nullptr};
+  if ((header.operation & Messages::kFlag) != 0) return messages_.on_slice(from, header);
+  const std::int32_t ahead = ahead_of(header.operation);
+  if (ahead > 0) {
+    if (messages_.is_active()) return early_.accept(from, header);
+    return {Landing::How::kLater, nullptr};
+  }
   if (ahead <= -static_cast<std::int32_t>(kRemembered)) return kDiscard;
   const Begun& own = begun_[header.operation % kRemembered];
   // Of an uneven exchange the executor checks the counts, pair by pair.
@@ -63,7 +68,16 @@ void Engine::fail_for(int peer, std::uint32_t number, std::uint32_t kind, std::u
                   ", rank " + std::to_string(peer) + " called " + call_text(kind, count)));
 }
 
-void Engine::on_landed(Endpoint&, const SliceHeader& header) {
+void Engine::on_landed(Endpoint& from, const SliceHeader& header) {
+  if ((header.operation & Messages::kFlag) != 0) {
+    messages_.on_landed(from, header);
+    return;
+  }
+  if (!early_.is_empty() && early_.on_landed(from, header)) {
+    // Its operation may have begun, or be over, by now.
+    if (ahead_of(header.operation) <= 0) deliver_early(header.operation);
+    return;
+  }
   if (executor_.is_running() && header.operation == last_number_) executor_.on_landed(header);
 }
 
@@ -94,6 +108,10 @@ void Engine::on_control(Endpoint& from, std::span<const std::byte> message) {
 }
 
 void Engine::on_put_progress(std::uint32_t put, std::uint64_t offset, std::uint64_t bytes) {
+  if ((put & Messages::kPutFlag) != 0) {
+    messages_.on_put_progress(put, bytes);
+    return;
+  }
   executor_.on_put_progress(put, offset, bytes);
 }
 

@@ -66,7 +66,30 @@ void Link::reserve(std::size_t put_count) {
   for (int plane : planes_) rails_[plane].pieces.reserve(2 * put_count + 16);
 }
 
+int Link::best_plane(std::uint64_t bytes) const {
+  int best = planes_.front();
+  double best_us = 1e300;
+  for (int plane : planes_) {
+    const RailQueue& rail = rails_[plane];
+    if (!rail.is_usable()) continue;
+    const auto ahead = static_cast<double>(rail.queued_bytes + rail.flight_bytes + bytes);
+    const double end_us = rail.rate.latency_us() + ahead / rail.rate.bytes_per_us();
+    if (end_us < best_us) {
+      best = plane;
+      best_us = end_us;
+    }
+  }
+  return best;
+}
+
 void Link::push(RailQueue& rail, const Piece& piece) {
+  // While messages keep coming the queue may never be empty.
+  constexpr std::size_t kMostSent = 256;
+  if (rail.head >= kMostSent && rail.head * 2 >= rail.pieces.size()) {
+    rail.pieces.erase(rail.pieces.begin(),
+                      rail.pieces.begin() + static_cast<std::ptrdiff_t>(rail.head));
+    rail.head = 0;
+  }
   rail.pieces.push_back(piece);
   rail.queued_bytes += piece.end - piece.offset;
 }

@@ -50,6 +50,8 @@ class Link {
   Endpoint* best_endpoint();
   void reserve(std::size_t put_count);
 
+  // The plane whose rail would be done with so many more bytes first.
+  int best_plane(std::uint64_t bytes) const;
   // Queues a put on the rail its plan names (on another if that is not up).
   void post(const Put& put, int plane);
   // Sends what the rails take. Call after posting and after each progress.

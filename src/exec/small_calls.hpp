@@ -2,8 +2,8 @@
 // once where all others read it and makes its output of what all have written, in rank order: one
 // trip of a cache line instead of the entries and acknowledgements of slices.
 //
-// A rank waits only for those whose input it needs: a root that only gives is done at once. What the
-// others took the call for it sees before its next one.
+// A rank waits only for those whose input it needs: a root that only gives is done at once. What
+// the others took the call for it sees before its next one.
 //
 // Belongs to the engine's thread. Allocates nothing.
 #pragma once
