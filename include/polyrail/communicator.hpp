@@ -63,6 +63,7 @@ class Communicator {
   virtual Work start_fused(std::span<const Call> calls, std::span<const Work> after) = 0;
   // Whether the arguments are right; starts nothing. kInvalidArgument if not.
   virtual Status check(const Call& call) = 0;
+  virtual Status check(const Message& message) const = 0;
 
   // The collectives, blocking; call.hpp says what they do and which buffers they take.
   Status all_reduce(const void* input, void* output, std::uint64_t count, DataType type,

@@ -7,6 +7,7 @@
 
 #include <polyrail/call.hpp>
 #include <polyrail/communicator.hpp>
+#include <polyrail/message.hpp>
 #include <polyrail/status.hpp>
 #include <polyrail/stream.hpp>
 #include <polyrail/work.hpp>
@@ -27,8 +28,12 @@ class Group final {
   // Records a call: started at end() and waited for there, or given to a stream there. Wrong
   // arguments are reported here, and once more by end(), which then starts nothing.
   Status add(Communicator& communicator, const Call& call, Stream* stream = nullptr);
-  // The same for anything that is no collective, as messages are: the other ranks may add less or
-  // more of it, since it does not come between neighbours.
+  // The same for a send or receive. Those of one communicator and stream are started together,
+  // where the first of them stands, and are one operation of the stream: they may come in any
+  // order.
+  Status add(Communicator& communicator, const Message& message, Stream* stream = nullptr);
+  // The same for anything else that is no collective: the other ranks may add less or more of it,
+  // since it does not come between neighbours.
   Status add(Communicator& communicator, Stream::Starter starter, Stream* stream = nullptr);
   // A call that was refused before it came here: end() starts nothing and returns the failure.
   void refuse(const Status& failure);
@@ -42,7 +47,8 @@ class Group final {
   struct Entry {
     Communicator* communicator;
     std::optional<Call> call;
-    Stream::Starter starter;  // if it is no fusible call
+    std::optional<Message> message;
+    Stream::Starter starter;  // if it is neither a fusible call nor a message
     bool is_collective;
     Stream* stream;
   };
@@ -50,6 +56,7 @@ class Group final {
   struct Batch {
     Communicator* communicator;
     std::vector<Call> calls;
+    std::vector<Message> messages;
     Stream::Starter starter;
     Stream* stream;
   };

@@ -229,6 +229,41 @@ polyrailResult_t polyrailExclusiveScan(const void* sendbuff, void* recvbuff, siz
 /* Done when all ranks have entered it. */
 polyrailResult_t polyrailBarrier(polyrailComm_t comm, polyrailStream_t stream);
 
+/* Messages between two ranks: `count` and `datatype` are the same on both. In a group they may come
+ * in any order. Those of one pair and tag are received in the order in which they were sent; the
+ * forms without a tag have tag 0. */
+polyrailResult_t polyrailSend(const void* sendbuff, size_t count, polyrailDataType_t datatype,
+                              int peer, polyrailComm_t comm, polyrailStream_t stream);
+polyrailResult_t polyrailRecv(void* recvbuff, size_t count, polyrailDataType_t datatype, int peer,
+                              polyrailComm_t comm, polyrailStream_t stream);
+polyrailResult_t polyrailSendTagged(const void* sendbuff, size_t count, polyrailDataType_t datatype,
+                                    int peer, uint32_t tag, polyrailComm_t comm,
+                                    polyrailStream_t stream);
+polyrailResult_t polyrailRecvTagged(void* recvbuff, size_t count, polyrailDataType_t datatype,
+                                    int peer, uint32_t tag, polyrailComm_t comm,
+                                    polyrailStream_t stream);
+/* Two ranks, both calling it; blocks. buff = (buff of the lower rank + buff of the higher) / 2, the
+ * same bits on both. Floating-point types. */
+polyrailResult_t polyrailPairwiseAverage(void* buff, size_t count, polyrailDataType_t datatype,
+                                         int peer, polyrailComm_t comm);
+
+/* Slots of memory on every rank that others write without its help; C++: polyrail/window.hpp. */
+typedef struct polyrailWindow* polyrailWindow_t;
+/* Collective: `slots` slots of `bytes` bytes on each rank, empty with version 0. */
+polyrailResult_t polyrailWindowCreate(polyrailWindow_t* window, size_t slots, size_t bytes,
+                                      polyrailComm_t comm);
+/* Writes a slot of a rank, with a version of at least 1; the newest version stays. Returns when
+ * `data` may change. Any thread. */
+polyrailResult_t polyrailWindowPut(polyrailWindow_t window, int peer, size_t slot, const void* data,
+                                   uint64_t version);
+/* Copies the own slot, never halves of two puts. Any thread. */
+polyrailResult_t polyrailWindowRead(polyrailWindow_t window, size_t slot, void* data,
+                                    uint64_t* version);
+/* Slot and data become (slot + data) / 2, at the peer and here. Any thread. */
+polyrailResult_t polyrailWindowAverage(polyrailWindow_t window, int peer, size_t slot, void* data,
+                                       polyrailDataType_t datatype);
+polyrailResult_t polyrailWindowDestroy(polyrailWindow_t window);
+
 /* Parts of unlike sizes: arrays of n counts, the same on all ranks, copied by the call. */
 polyrailResult_t polyrailAllGatherV(const void* sendbuff, void* recvbuff, const size_t* recvcounts,
                                     polyrailDataType_t datatype, polyrailComm_t comm,

@@ -9,6 +9,7 @@
 
 #include <polyrail/call.hpp>
 #include <polyrail/communicator.hpp>
+#include <polyrail/message.hpp>
 #include <polyrail/status.hpp>
 #include <polyrail/work.hpp>
 
@@ -45,6 +46,8 @@ class Stream final {
   // and with it the communicators it belongs to, on all ranks.
   Status start(Communicator& communicator, const Call& call);
   Status start(const Starter& starter);
+  // Messages, which are started together.
+  Status start(Communicator& communicator, std::span<const Message> messages);
   // What is given from now on begins after the event.
   void wait(const Event& event);
   Event record() const;

@@ -11,14 +11,6 @@ namespace {
 
 static_assert(sizeof(size_t) == sizeof(std::uint64_t));
 
-Result<DataType> to_type(const char* function, polyrailDataType_t type) {
-  const int number = static_cast<int>(type);
-  if (number >= 0 && number <= 255 && is_valid(static_cast<DataType>(number))) {
-    return static_cast<DataType>(number);
-  }
-  return invalid(function, "the data type " + std::to_string(number) + " is unknown");
-}
-
 // One count for each rank of the communicator, or none if there are none.
 std::span<const std::uint64_t> to_counts(const polyrailComm& comm, const size_t* counts) {
   static_assert(std::is_same_v<size_t, std::uint64_t>);

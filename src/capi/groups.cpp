@@ -26,6 +26,12 @@ Status OpenGroup::add(polyrailComm& comm, Stream::Starter starter, polyrailStrea
                     stream == nullptr ? nullptr : &stream->stream);
 }
 
+Status OpenGroup::add(polyrailComm& comm, const Message& message, polyrailStream* stream) {
+  note(comm);
+  return group_.add(comm.creation->communicator(), message,
+                    stream == nullptr ? nullptr : &stream->stream);
+}
+
 void OpenGroup::note(polyrailComm& comm) {
   if (std::find(comms_.begin(), comms_.end(), &comm) == comms_.end()) comms_.push_back(&comm);
 }
@@ -67,6 +73,14 @@ Status submit(polyrailComm& comm, const Call& call, polyrailStream* stream) {
   if (OpenGroup* group = OpenGroup::find()) return group->add(comm, call, stream);
   Communicator& communicator = comm.creation->communicator();
   return stream == nullptr ? communicator.run(call) : stream->stream.start(communicator, call);
+}
+
+Status submit(polyrailComm& comm, const Message& message, polyrailStream* stream) {
+  if (OpenGroup* group = OpenGroup::find()) return group->add(comm, message, stream);
+  Communicator& communicator = comm.creation->communicator();
+  const std::span messages(&message, 1);
+  return stream == nullptr ? communicator.run(messages)
+                           : stream->stream.start(communicator, messages);
 }
 
 Status submit(polyrailComm& comm, Stream::Starter starter, polyrailStream* stream) {

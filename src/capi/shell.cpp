@@ -79,4 +79,12 @@ Status check_ready(const char* function, const polyrailComm& comm) {
               ": the communicator is not ready; polyrailCommGetAsyncError says when it is"};
 }
 
+Result<DataType> to_type(const char* function, polyrailDataType_t type) {
+  const int number = static_cast<int>(type);
+  if (number >= 0 && number <= 255 && is_valid(static_cast<DataType>(number))) {
+    return static_cast<DataType>(number);
+  }
+  return invalid(function, "the data type " + std::to_string(number) + " is unknown");
+}
+
 }  // namespace polyrail::capi

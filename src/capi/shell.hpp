@@ -132,4 +132,7 @@ polyrailResult_t with(polyrailComm* comm, const char* function, Body&& body) {
   });
 }
 
+// The element type behind a number of the C API; an error names the function.
+Result<DataType> to_type(const char* function, polyrailDataType_t type);
+
 }  // namespace polyrail::capi

@@ -32,7 +32,6 @@ constexpr double kAgain = 0.2;     // for so much of the time
 constexpr std::uint64_t kLeastWindow = 512 * 1024;
 constexpr std::uint64_t kMostWindow = 16 * 1024 * 1024;
 constexpr double kWindowUs = 20000;  // bytes under way: so much of the rail's time
-constexpr double kFaultLingerUs = 20e3;
 constexpr double kLocalStreamUs = 8000;
 constexpr std::uint64_t kEnoughSlices = 64;
 constexpr int kRounds = 48;            // of each kind, of small messages,
@@ -343,14 +342,7 @@ class Calibrator final : public Sink {
       return all_over || !failure_.is_ok();
     });
     if (!failure_.is_ok()) return failure_;
-    if (is_over) {
-      // A rail that is made late on purpose may still hold the end of this rank's stream, which
-      // waits for progress.
-      if (!options_.fault.empty()) {
-        pump.run_until(*this, now_us() + kFaultLingerUs, [] { return false; });
-      }
-      return ok();
-    }
+    if (is_over) return ok();
     std::string missing;
     for (const Probe& probe : probes_) {
       if (probe.expects_stream && !probe.is_end_seen) {

@@ -80,6 +80,9 @@ class CommunicatorImpl final : public Communicator {
   }
 
   Status check(const Call& call) override { return read(call, spec_); }
+  Status check(const Message& message) const override {
+    return make_messages(caller(nullptr), std::span(&message, 1)).status();
+  }
 
   Result<std::unique_ptr<Communicator>> split(int color, int key, const Options& options) override {
     Result<std::unique_ptr<Bootstrap>> part = polyrail::split(*bootstrap_, color, key, options);

@@ -68,19 +68,29 @@ Status Group::add(Communicator& communicator, const Call& call, Stream* stream) 
     return status;
   }
   if (is_fusible(call)) {
-    entries_.push_back({&communicator, call, nullptr, true, stream});
+    entries_.push_back({&communicator, call, std::nullopt, nullptr, true, stream});
     return ok();
   }
   const auto owned = std::make_shared<OwnedCall>(call);  // shared with copies of the closure
   auto starter = [&communicator, owned](std::span<const Work> after) {
     return communicator.start(owned->call, after);
   };
-  entries_.push_back({&communicator, std::nullopt, std::move(starter), true, stream});
+  entries_.push_back({&communicator, std::nullopt, std::nullopt, std::move(starter), true, stream});
+  return ok();
+}
+
+Status Group::add(Communicator& communicator, const Message& message, Stream* stream) {
+  if (Status status = communicator.check(message); !status.is_ok()) {
+    refuse(status);
+    return status;
+  }
+  entries_.push_back({&communicator, std::nullopt, message, nullptr, false, stream});
   return ok();
 }
 
 Status Group::add(Communicator& communicator, Stream::Starter starter, Stream* stream) {
-  entries_.push_back({&communicator, std::nullopt, std::move(starter), false, stream});
+  entries_.push_back(
+      {&communicator, std::nullopt, std::nullopt, std::move(starter), false, stream});
   return ok();
 }
 
@@ -101,10 +111,21 @@ std::vector<Group::Batch> Group::make_batches() const {
         continue;
       }
     }
+    if (entry.message) {
+      const auto same = std::find_if(batches.begin(), batches.end(), [&](const Batch& batch) {
+        return !batch.messages.empty() && batch.communicator == entry.communicator &&
+               batch.stream == entry.stream;
+      });
+      if (same != batches.end()) {
+        same->messages.push_back(*entry.message);
+        continue;
+      }
+    }
     if (entry.is_collective) last[entry.communicator] = batches.size();
     Batch& batch = batches.emplace_back();
     batch.communicator = entry.communicator;
     if (entry.call) batch.calls.push_back(*entry.call);
+    if (entry.message) batch.messages.push_back(*entry.message);
     batch.starter = entry.starter;
     batch.stream = entry.stream;
   }
@@ -121,6 +142,7 @@ Status Group::end() {
   for (const Batch& batch : batches) {
     const auto start = [&](std::span<const Work> after) {
       if (batch.starter) return batch.starter(after);
+      if (!batch.messages.empty()) return batch.communicator->start(batch.messages, after);
       if (batch.calls.size() > 1) return batch.communicator->start_fused(batch.calls, after);
       return batch.communicator->start(batch.calls.front(), after);
     };
@@ -128,6 +150,8 @@ Status Group::end() {
       if (Status status = batch.stream->start(start); first.is_ok()) first = std::move(status);
     } else if (batches.size() == 1 && batch.calls.size() == 1) {
       return batch.communicator->run(batch.calls.front());  // needs no thread of the library
+    } else if (batches.size() == 1 && !batch.messages.empty()) {
+      return batch.communicator->run(batch.messages);
     } else {
       works.push_back(start({}));
     }

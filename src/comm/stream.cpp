@@ -20,6 +20,10 @@ Status Stream::start(Communicator& communicator, const Call& call) {
   return start([&](std::span<const Work> after) { return communicator.start(call, after); });
 }
 
+Status Stream::start(Communicator& communicator, std::span<const Message> messages) {
+  return start([&](std::span<const Work> after) { return communicator.start(messages, after); });
+}
+
 Status Stream::start(const Starter& starter) {
   // Held over the start, so that the order here and that of the communicator are the same.
   const std::lock_guard lock(mutex_);

@@ -171,6 +171,8 @@ Plan compose(const CollectiveSpec& spec, int plane_count, const Recipe& recipe) 
   PlanBuilder builder(spec, plane_count);
   if (recipe.algorithm.generator->generate != nullptr) {
     compose_pieces(builder, recipe);
+  } else if (recipe.algorithm.generator->is_doubling && !recipe.strands.empty()) {
+    write_doubling(builder, recipe.strands.front().route);
   } else if (has_blocks(spec.collective)) {
     compose_blocks(builder, recipe);
   } else if (spec.collective == Collective::kBarrier) {

@@ -40,6 +40,14 @@ Draft Drafter::draft(const Algorithm& algorithm) const {
     draft.recipe.strands.push_back(quickest_strand());
     return draft;
   }
+  if (algorithm.generator->is_doubling) {
+    if (spec_.bytes() > 0) {
+      draft.recipe.strands.push_back(quickest_strand());
+      draft.recipe.strands.back().range = {0, spec_.bytes()};
+    }
+    draft.verdicts.assign(routes_.size(), Split::Verdict::kUsed);
+    return draft;
+  }
   if (algorithm.generator->generate == nullptr && !has_blocks(spec_.collective)) {
     draft_moves(algorithm, draft);
     return draft;

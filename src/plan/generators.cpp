@@ -74,6 +74,15 @@ CostShape binomial_cost(Collective, int n) {
   return {hops, {{hops, 1}}};
 }
 
+CostShape block_doubling_cost(Collective, int n) {
+  CostShape shape;
+  for (int distance = 1; distance < n; distance *= 2) {
+    shape.latencies += 1;
+    shape.loads.push_back({1, static_cast<double>(distance) / n});
+  }
+  return shape;
+}
+
 // Of one pair's bytes, beside those of all other pairs.
 CostShape move_cost(Collective, int n) {
   return {1, {{n - 1.0, 1}}};
@@ -123,12 +132,9 @@ constexpr std::array<GeneratorInfo, 7> kAllReduce = {{
      .wants_mirror = true},
 }};
 
-constexpr std::array<GeneratorInfo, 4> kBlocks = {{
-    {.name = "direct",
-     .cost_shape = star_cost,
-     .idea = "between the root of each block and every other rank",
-     .shape = Shape::kStar,
-     .keeps_rank_order = true},
+// Of these the one with the fewest peers at a time is preferred: many senders to one receiver get
+// in each other's way, which is not predicted.
+constexpr std::array<GeneratorInfo, 5> kBlocks = {{
     {.name = "ring",
      .cost_shape = chain_cost,
      .idea = "blocks go from each rank to the next",
@@ -137,12 +143,21 @@ constexpr std::array<GeneratorInfo, 4> kBlocks = {{
      .cost_shape = binomial_cost,
      .idea = "whoever has a block hands it to one more in each hop",
      .shape = Shape::kTree},
+    {.name = "direct",
+     .cost_shape = star_cost,
+     .idea = "between the root of each block and every other rank",
+     .shape = Shape::kStar,
+     .keeps_rank_order = true},
     {.name = "relay",
      .cost_shape = relay_cost,
      .idea = "each rank passes a share of the blocks on to all others",
      .shape = Shape::kRelay,
      .wants_weights = true,
      .keeps_rank_order = true},
+    {.name = "doubling",
+     .cost_shape = block_doubling_cost,
+     .idea = "pairs at distance 1, 2, 4 ... exchange the blocks they have",
+     .is_doubling = true},
 }};
 
 constexpr std::array<GeneratorInfo, 1> kMoves = {{

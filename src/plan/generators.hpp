@@ -83,11 +83,19 @@ DoneSteps scan_chain(PlanBuilder& builder, const Piece& piece);
 // One latency; member i sends (n-1-i)S. Scratch iS. Best for small vectors.
 DoneSteps scan_direct(PlanBuilder& builder, const Piece& piece);
 
+// all_gather and reduce_scatter among a power of two of ranks: pairs at distance 1, 2, 4 ...
+// exchange all the blocks they have, or from n/2 down what is not theirs.
+// log2 n latencies and messages; each rank sends S(n-1)/n. Scratch, to reduce, S(n-1)/n. Best for
+// small blocks among many ranks.
+void write_doubling(PlanBuilder& builder, const Route& route);
+
 // How many bytes of a move go over each route, by the bytes of the move.
 using PairSplits = std::map<std::uint64_t, std::vector<std::uint64_t>>;
 
 // Each rank puts what it has for another straight to that one.
 // One latency; every byte crosses once. Scratch only for all_to_all in place: what is received.
+// Large moves go to, or come from, one or two others at a time, so that rails are not flooded from
+// many sides; for gather the root then tells each rank to begin.
 void write_moves(PlanBuilder& builder, const std::vector<Route>& routes, const PairSplits& splits);
 
 // log2 n latencies (rounded up), as many messages without bytes.
@@ -112,6 +120,7 @@ struct GeneratorInfo {
   Generate generate_narrow = nullptr;  // all_reduce with a wire type
   Shape shape = Shape::kStar;          // of blocks
   bool wants_weights = false;          // gives unequal hosts unequal parts of the work
+  bool is_doubling = false;            // of blocks, instead of a shape
   bool wants_mirror = false;           // every second chunk runs with the members in reverse order
   bool keeps_rank_order = false;       // can combine operands from left to right in rank order
 };

@@ -5,11 +5,16 @@
 // schedule may depend on more: signals are counted as if every pair moved something over every
 // strand, and the split of a pair's bytes depends on nothing but their number.
 
+#include <array>
+
 #include "src/plan/generators.hpp"
 #include "src/plan/layout.hpp"
 
 namespace polyrail {
 namespace {
+
+// Moves of at least so many bytes are paced: known at both ends, whatever else they know.
+constexpr std::uint64_t kPacedBytes = 32 * 1024;
 
 struct Move {
   Range source;  // of the sender's input
@@ -46,8 +51,10 @@ void write_moves(PlanBuilder& builder, const std::vector<Route>& routes, const P
     Slice to;
     StepIndex ready;
   };
-  std::vector<std::vector<Landed>> landed(n);  // by receiver
-  std::vector<StepList> reads(n);              // by rank: steps that read its input
+  std::vector<std::vector<Landed>> landed(n);    // by receiver
+  std::vector<StepList> reads(n);                // by rank: steps that read its input
+  std::vector<std::array<StepList, 2>> pace(n);  // by sender: the halves of its last paced move
+  std::vector<StepList> heard(n);  // by receiver: the first half of the last one to it is there
   for (int distance = 0; distance < n; ++distance) {
     for (int from = 0; from < n; ++from) {
       const int to = (from + distance) % n;
@@ -66,23 +73,46 @@ void write_moves(PlanBuilder& builder, const std::vector<Route>& routes, const P
         }
         continue;
       }
+      const bool is_paced = n > 2 && move.source.bytes >= kPacedBytes;
+      const bool is_told = is_paced && spec.collective == Collective::kGather && distance > 1;
+      // The second half of a paced move begins with the first half of the next.
+      std::array<StepList, 2> halves;
+      std::array<StepList, 2>& before = pace[from];
+      if (spec.collective == Collective::kGather && !is_told) builder.skip_signal(from);
+      if (is_told) {
+        const auto word =
+            builder.transfer(to, from, routes.front().between(to, from), {Space::kInput, 0, 0},
+                             {Space::kOutput, 0, 0}, heard[to]);
+        before = {StepList{word.wait}, StepList{word.wait}};
+      }
+      std::array<StepList, 2> arrived;
       std::uint64_t done = 0;
       for (std::size_t s = 0; s < routes.size(); ++s) {
         std::uint64_t bytes = 0;
         if (move.source.bytes > 0) bytes = splits.at(move.source.bytes)[s];
-        if (bytes == 0) {
-          builder.skip_signal(to);
-          continue;
+        const std::vector<Range> pieces = cut_evenly({0, bytes}, 2, builder.element_bytes());
+        for (int half = 0; half < 2; ++half) {
+          // What is not paced goes in one piece.
+          const std::uint64_t size = is_paced ? pieces[half].bytes : half == 0 ? bytes : 0;
+          if (size == 0) {
+            builder.skip_signal(to);
+            continue;
+          }
+          const Slice source{Space::kInput, move.source.offset_bytes + done, size};
+          const Slice target{Space::kOutput, move.target.offset_bytes + done, size};
+          const Slice landing = is_overwriting ? builder.allocate(to, size) : target;
+          const auto moved = builder.transfer(from, to, routes[s].between(from, to), source,
+                                              landing, is_paced ? before[half] : StepList{});
+          halves[half].push_back(moved.put);
+          arrived[half].push_back(moved.wait);
+          reads[from].push_back(moved.put);
+          if (is_overwriting) landed[to].push_back({landing, target, moved.wait});
+          done += size;
         }
-        const Slice source{Space::kInput, move.source.offset_bytes + done, bytes};
-        const Slice target{Space::kOutput, move.target.offset_bytes + done, bytes};
-        const Slice landing = is_overwriting ? builder.allocate(to, bytes) : target;
-        const auto moved =
-            builder.transfer(from, to, routes[s].between(from, to), source, landing, {});
-        reads[from].push_back(moved.put);
-        if (is_overwriting) landed[to].push_back({landing, target, moved.wait});
-        done += bytes;
       }
+      if (!is_paced) continue;
+      before = halves;
+      heard[to] = arrived[0];
     }
   }
   for (int rank = 0; rank < n; ++rank) {

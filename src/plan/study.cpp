@@ -16,6 +16,8 @@ constexpr double kMoreChunks = 0.995;
 // Of few bytes the processors' work is most of the time, and what other ranks do to it is not
 // predicted: the fewest steps of those that are about as good.
 constexpr std::uint64_t kFewBytes = 8 * 1024;
+// Doubling, which has no chunks and one rail, is not tried with more.
+constexpr std::uint64_t kSomeBytes = 256 * 1024;
 constexpr double kAboutAsGood = 0.88;
 // Planning must not take long: candidates of very many steps are not tried, and of those with many
 // only the ones whose rough estimate is near the best.
@@ -57,6 +59,12 @@ class Studying {
         return Status(StatusCode::kInvalidArgument,
                       "plan: " + options_.algorithm + " needs ranks on at least two hosts");
       }
+      if (algorithm.value().generator->is_doubling &&
+          (!fits_doubling() || algorithm.value().levels != Algorithm::Levels::kOne)) {
+        return Status(StatusCode::kInvalidArgument,
+                      "plan: doubling is for all_gather and reduce_scatter among a power of two of "
+                      "ranks");
+      }
       drafts_.push_back(drafter_.draft(algorithm.value()));
     }
     try_drafts();
@@ -80,9 +88,10 @@ class Studying {
     const auto find = [&](std::string_view name) { return find_generator(spec_.collective, name); };
     if (spec_.collective != Collective::kAllReduce) {
       // Between two the trees of a block are the same.
-      const bool are_alike = has_blocks(spec_.collective) && member_count == 2;
-      for (const GeneratorInfo& info : generators(spec_.collective)) {
-        if (infos.empty() || !are_alike) infos.push_back(&info);
+      if (has_blocks(spec_.collective) && member_count == 2) {
+        infos.push_back(find("direct"));
+      } else {
+        for (const GeneratorInfo& info : generators(spec_.collective)) infos.push_back(&info);
       }
     } else if (member_count == 2) {
       infos = {find("direct"), find("ring")};
@@ -103,7 +112,17 @@ class Studying {
     return infos;
   }
 
+  bool fits_doubling() const {
+    const bool is_power = (spec_.rank_count & (spec_.rank_count - 1)) == 0;
+    return is_power && has_parts(spec_.collective);
+  }
+
   void draft(const Algorithm& algorithm) {
+    if (algorithm.generator->is_doubling &&
+        (!fits_doubling() || algorithm.levels != Algorithm::Levels::kOne ||
+         spec_.bytes() > kSomeBytes)) {
+      return;
+    }
     Draft made = drafter_.draft(algorithm);
     // Without unequal weights a relay is no other than direct.
     const bool is_useless =
@@ -177,6 +196,7 @@ class Studying {
     });
     for (std::size_t p = 0; p < promising.size(); ++p) {
       const Candidate& candidate = study_.candidates[promising[p]];
+      if (candidate.recipe.algorithm.generator->is_doubling) continue;
       if (p < kTriedWithChunks || is_unequal(candidate)) try_chunks_of(Candidate(candidate));
     }
   }

@@ -137,7 +137,9 @@ TEST_P(EachCollective, IsRightInRankOrder) {
 
 TEST_P(EachCollective, IsRightByEveryAlgorithm) {
   for (const GeneratorInfo& info : generators(GetParam())) {
-    for (int ranks = 2; ranks <= 6; ++ranks) {
+    for (int ranks = 2; ranks <= 8; ++ranks) {
+      const bool is_power = (ranks & (ranks - 1)) == 0;
+      if (info.is_doubling && !(is_power && has_parts(GetParam()))) continue;
       for (const std::uint64_t count : {0U, 1U, 777U, 200000U}) {
         for (const bool is_in_place : {false, true}) {
           expect_right(unequal(ranks), spec_of(GetParam(), ranks, count, is_in_place, 1),
@@ -146,7 +148,7 @@ TEST_P(EachCollective, IsRightByEveryAlgorithm) {
         }
       }
     }
-    if (!has_blocks(GetParam())) continue;
+    if (!has_blocks(GetParam()) || info.is_doubling) continue;
     for (const bool is_in_place : {false, true}) {
       expect_right(with_shm({1, 2, 3}), spec_of(GetParam(), 6, 50000, is_in_place, 4),
                    "two_level(" + std::string(info.name) + ")");
@@ -223,16 +225,24 @@ TEST(UnevenAllGather, ReachesItsLimitWhenOneRankHasNearlyAll) {
 }
 
 // What one rank of an uneven exchange knows is enough for its own schedule.
-TEST(UnevenExchange, NeedsOnlyOnesOwnCounts) {
+class UnevenExchange : public ::testing::TestWithParam<Collective> {};
+
+TEST_P(UnevenExchange, NeedsOnlyOnesOwnCounts) {
   std::mt19937 random(3);
-  CollectiveSpec spec = spec_of(Collective::kAllToAll, 5, 0);
-  for (int i = 0; i < 25; ++i) spec.counts.push_back(i % 4 == 0 ? 0 : random() % 100000);
+  CollectiveSpec spec = spec_of(GetParam(), 5, 0, false, 2);
+  const bool is_square = GetParam() == Collective::kAllToAll;
+  for (int i = 0; i < (is_square ? 25 : 5); ++i) {
+    spec.counts.push_back(i % 4 == 0 ? i * 10 : random() % 100000);
+  }
   const Topology topology = unequal(5);
   const auto whole = make_plan(topology, spec, {});
   ASSERT_TRUE(whole.is_ok());
   for (int rank = 0; rank < 5; ++rank) {
     CollectiveSpec own = spec;
-    for (int from = 0; from < 5; ++from) {
+    for (int other = 0; !is_square && other < 5; ++other) {
+      if (other != rank && rank != spec.root) own.counts[other] = 0;
+    }
+    for (int from = 0; is_square && from < 5; ++from) {
       for (int to = 0; to < 5; ++to) {
         if (from != rank && to != rank) own.counts[from * 5 + to] = 0;
       }
@@ -253,6 +263,11 @@ TEST(UnevenExchange, NeedsOnlyOnesOwnCounts) {
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(All, UnevenExchange,
+                         ::testing::Values(Collective::kAllToAll, Collective::kGather,
+                                           Collective::kScatter),
+                         test_name);
 
 TEST(WireType, IsRightAndSendsNarrowElements) {
   for (const DataType wire : {DataType::kBfloat16, DataType::kFloat8E4M3}) {
