@@ -13,8 +13,11 @@
 namespace polyrail {
 namespace {
 
-// Moves of at least so many bytes are paced: known at both ends, whatever else they know.
-constexpr std::uint64_t kPacedBytes = 32 * 1024;
+// Moves of so many bytes are paced: known at both ends, whatever else they know. Shorter ones fit
+// into the buffers on their way; longer ones share the rails well enough by themselves, and lose
+// more by waiting for one another.
+constexpr std::uint64_t kLeastPacedBytes = 32 * 1024;
+constexpr std::uint64_t kMostPacedBytes = 256 * 1024;
 
 struct Move {
   Range source;  // of the sender's input
@@ -51,11 +54,14 @@ void write_moves(PlanBuilder& builder, const std::vector<Route>& routes, const P
     Slice to;
     StepIndex ready;
   };
-  std::vector<std::vector<Landed>> landed(n);    // by receiver
-  std::vector<StepList> reads(n);                // by rank: steps that read its input
-  std::vector<std::array<StepList, 2>> pace(n);  // by sender: the halves of its last paced move
+  std::vector<std::vector<Landed>> landed(n);  // by receiver
+  std::vector<StepList> reads(n);              // by rank: steps that read its input
+  // By rank: the halves of what it has last moved at this pace.
+  std::vector<std::array<StepList, 2>> pace(n);
   std::vector<StepList> heard(n);  // by receiver: the first half of the last one to it is there
   for (int distance = 0; distance < n; ++distance) {
+    std::vector<std::array<StepList, 2>> left(n);  // by sender
+    std::vector<std::array<StepList, 2>> came(n);  // by receiver
     for (int from = 0; from < n; ++from) {
       const int to = (from + distance) % n;
       const Move move = move_of(spec, layout, from, to);
@@ -73,11 +79,12 @@ void write_moves(PlanBuilder& builder, const std::vector<Route>& routes, const P
         }
         continue;
       }
-      const bool is_paced = n > 2 && move.source.bytes >= kPacedBytes;
+      const bool is_paced =
+          n > 2 && move.source.bytes >= kLeastPacedBytes && move.source.bytes <= kMostPacedBytes;
       const bool is_told = is_paced && spec.collective == Collective::kGather && distance > 1;
       // The second half of a paced move begins with the first half of the next.
       std::array<StepList, 2> halves;
-      std::array<StepList, 2>& before = pace[from];
+      std::array<StepList, 2> before = pace[from];
       if (spec.collective == Collective::kGather && !is_told) builder.skip_signal(from);
       if (is_told) {
         const auto word =
@@ -111,8 +118,16 @@ void write_moves(PlanBuilder& builder, const std::vector<Route>& routes, const P
         }
       }
       if (!is_paced) continue;
-      before = halves;
+      left[from] = halves;
+      came[to] = arrived;
       heard[to] = arrived[0];
+    }
+    for (int rank = 0; rank < n; ++rank) {
+      // In step with those a rank receives from, or two would send to one and leave a third idle.
+      for (int half = 0; half < 2; ++half) {
+        StepList next = join(std::move(left[rank][half]), came[rank][half]);
+        if (!next.empty()) pace[rank][half] = std::move(next);
+      }
     }
   }
   for (int rank = 0; rank < n; ++rank) {

@@ -197,7 +197,10 @@ class Studying {
     for (std::size_t p = 0; p < promising.size(); ++p) {
       const Candidate& candidate = study_.candidates[promising[p]];
       if (candidate.recipe.algorithm.generator->is_doubling) continue;
-      if (p < kTriedWithChunks || is_unequal(candidate)) try_chunks_of(Candidate(candidate));
+      // What only forwards is slow in one piece and may be the best in many.
+      const bool forwards = spec_.collective != Collective::kAllReduce;
+      if (p < kTriedWithChunks || forwards || is_unequal(candidate))
+        try_chunks_of(Candidate(candidate));
     }
   }
 
