@@ -285,6 +285,121 @@ TEST_F(GroupsOfTheCApi, Nest) {
   for (float value : data) EXPECT_EQ(value, 7);
 }
 
+// Sends stand before receives on every rank, long ones that are done only when received.
+TEST_F(GroupsOfTheCApi, TakeSendsAndReceivesInAnyOrder) {
+  constexpr size_t kCount = 300000;
+  std::vector<std::vector<float>> sent(kRanks), received(kRanks, std::vector<float>(kCount));
+  polyrailStream_t streams[kRanks];
+  for (int rank = 0; rank < kRanks; ++rank) {
+    sent[rank].assign(kCount, static_cast<float>(rank));
+    ASSERT_EQ(polyrailStreamCreate(&streams[rank]), polyrailSuccess);
+  }
+  for (const bool has_streams : {false, true}) {
+    float data[kRanks] = {1, 2, 4};
+    ASSERT_EQ(polyrailGroupStart(), polyrailSuccess);
+    for (int rank = 0; rank < kRanks; ++rank) {
+      const polyrailStream_t stream = has_streams ? streams[rank] : nullptr;
+      ASSERT_EQ(polyrailSend(sent[rank].data(), kCount, polyrailFloat, (rank + 1) % kRanks,
+                             comms_[rank], stream),
+                polyrailSuccess);
+      ASSERT_EQ(all_reduce(rank, &data[rank], stream), polyrailSuccess);
+      ASSERT_EQ(polyrailRecv(received[rank].data(), kCount, polyrailFloat,
+                             (rank + kRanks - 1) % kRanks, comms_[rank], stream),
+                polyrailSuccess);
+    }
+    ASSERT_EQ(polyrailGroupEnd(), polyrailSuccess) << polyrailGetLastError(nullptr);
+    for (int rank = 0; has_streams && rank < kRanks; ++rank) {
+      ASSERT_EQ(polyrailStreamSynchronize(streams[rank]), polyrailSuccess);
+    }
+    for (int rank = 0; rank < kRanks; ++rank) {
+      EXPECT_EQ(data[rank], 7);
+      EXPECT_EQ(received[rank], sent[(rank + kRanks - 1) % kRanks]);
+      received[rank].assign(kCount, -1);
+    }
+  }
+  for (polyrailStream_t stream : streams) EXPECT_EQ(polyrailStreamDestroy(stream), polyrailSuccess);
+}
+
+// A message that follows a collective of its stream carries what that has made.
+TEST_F(GroupsOfTheCApi, SendWhatTheStreamHasMadeBefore) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      float value = static_cast<float>(rank + 1);
+      float got = 0;
+      polyrailStream_t stream = nullptr;
+      ASSERT_EQ(polyrailStreamCreate(&stream), polyrailSuccess);
+      ASSERT_EQ(all_reduce(rank, &value, stream), polyrailSuccess);
+      if (rank == 0) {
+        ASSERT_EQ(polyrailSendTagged(&value, 1, polyrailFloat, 1, 9, comms_[rank], stream),
+                  polyrailSuccess);
+      }
+      if (rank == 1) {
+        ASSERT_EQ(polyrailRecvTagged(&got, 1, polyrailFloat, 0, 9, comms_[rank], stream),
+                  polyrailSuccess);
+      }
+      ASSERT_EQ(polyrailStreamSynchronize(stream), polyrailSuccess);
+      if (rank == 1) {
+        EXPECT_EQ(got, 6);
+      }
+      if (rank < 2) {  // the third takes no part
+        float mine = static_cast<float>(10 * rank);
+        ASSERT_EQ(polyrailPairwiseAverage(&mine, 1, polyrailFloat, 1 - rank, comms_[rank]),
+                  polyrailSuccess);
+        EXPECT_EQ(mine, 5);
+      }
+      EXPECT_EQ(polyrailStreamDestroy(stream), polyrailSuccess);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(GroupsOfTheCApi, RefuseMessagesThatCannotBe) {
+  float value = 0;
+  EXPECT_EQ(polyrailSend(&value, 1, polyrailFloat, kRanks, comms_[0], nullptr),
+            polyrailInvalidArgument);
+  EXPECT_EQ(polyrailRecv(nullptr, 1, polyrailFloat, 1, comms_[0], nullptr),
+            polyrailInvalidArgument);
+  EXPECT_EQ(polyrailSend(&value, 1, static_cast<polyrailDataType_t>(99), 1, comms_[0], nullptr),
+            polyrailInvalidArgument);
+  EXPECT_EQ(polyrailSend(&value, 1, polyrailFloat, 1, nullptr, nullptr), polyrailInvalidArgument);
+  EXPECT_EQ(polyrailPairwiseAverage(&value, 1, polyrailInt32, 1, comms_[0]),
+            polyrailInvalidArgument);
+  EXPECT_EQ(polyrailWindowCreate(nullptr, 1, 8, comms_[0]), polyrailInvalidArgument);
+  EXPECT_EQ(polyrailWindowPut(nullptr, 0, 0, &value, 1), polyrailInvalidArgument);
+  EXPECT_EQ(polyrailWindowDestroy(nullptr), polyrailInvalidArgument);
+  ASSERT_EQ(polyrailGroupStart(), polyrailSuccess);
+  EXPECT_EQ(polyrailSend(&value, 1, polyrailFloat, -1, comms_[0], nullptr),
+            polyrailInvalidArgument);
+  EXPECT_EQ(polyrailGroupEnd(), polyrailInvalidArgument);
+}
+
+TEST_F(GroupsOfTheCApi, WindowsAreWrittenByOthers) {
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.emplace_back([&, rank] {
+      polyrailWindow_t window = nullptr;
+      ASSERT_EQ(polyrailWindowCreate(&window, 2, 8, comms_[rank]), polyrailSuccess)
+          << polyrailGetLastError(comms_[rank]);
+      const double mine = rank + 1;
+      ASSERT_EQ(polyrailWindowPut(window, (rank + 1) % kRanks, 1, &mine, 5), polyrailSuccess);
+      double got = 0;
+      uint64_t version = 0;
+      while (version == 0) {
+        ASSERT_EQ(polyrailWindowRead(window, 1, &got, &version), polyrailSuccess);
+        std::this_thread::yield();
+      }
+      EXPECT_EQ(version, 5u);
+      EXPECT_EQ(got, (rank + kRanks - 1) % kRanks + 1);
+      ASSERT_EQ(polyrailBarrier(comms_[rank], nullptr), polyrailSuccess);
+      EXPECT_EQ(polyrailWindowPut(window, 0, 7, &mine, 5), polyrailInvalidArgument);
+      ASSERT_EQ(polyrailBarrier(comms_[rank], nullptr), polyrailSuccess);
+      EXPECT_EQ(polyrailWindowDestroy(window), polyrailSuccess);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(GroupsOfTheCApi, WithStreamsAndEvents) {
   float data[kRanks] = {1, 1, 1};
   polyrailStream_t streams[kRanks];
