@@ -32,7 +32,8 @@ struct Reduction {
   Reduction(ReduceOp one) : op(one) {}  // NOLINT: conversion is the purpose
   Reduction(const UserOp& user_op) : op(ReduceOp::kUser), user(&user_op) {}  // NOLINT
   static Reduction pre_mul_sum(double factor) { return with_factor(ReduceOp::kPreMulSum, factor); }
-  // sum(w_i x_i) / sum(w_i): the weights of the ranks need not sum up to one. Floating point.
+  // sum(w_i x_i) / sum(w_i): the weights of the ranks need not sum up to one. Floating point. If
+  // all weights are zero the result is not a number.
   static Reduction weighted_avg(double weight) {
     return with_factor(ReduceOp::kWeightedAvg, weight);
   }

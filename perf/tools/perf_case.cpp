@@ -48,7 +48,7 @@ std::uint64_t sum_of(const std::vector<std::uint64_t>& counts) {
 
 PerfCase::PerfCase(const PerfTest& test, const PerfOptions& options, DataType type, ReduceOp op,
                    int root, std::uint64_t bytes, int rank, int rank_count)
-    : layout_(spec_), rank_(rank) {
+    : is_message_(test.is_message), layout_(spec_), rank_(rank) {
   const auto n = static_cast<std::uint64_t>(rank_count);
   const std::uint64_t count = bytes / size_bytes(type);
   spec_.collective = test.collective;
@@ -83,6 +83,7 @@ std::uint64_t PerfCase::count() const {
 }
 
 double PerfCase::bus_factor() const {
+  if (is_message_) return 1;
   const double n = spec_.rank_count;
   if (!spec_.counts.empty() && spec_.collective == Collective::kAllToAll) {
     // What goes to other ranks.
@@ -139,7 +140,7 @@ void PerfCase::fill(void* input, bool is_in_place, std::uint64_t seed) const {
   auto* first = static_cast<std::byte*>(input) + input_base(is_in_place);
   for (const Portion& portion : layout_.inputs(rank_)) {
     std::byte* at = first + portion.offset_bytes;
-    if (reduces(spec_.collective)) {
+    if (reduces(spec_.collective) && !is_message_) {
       fill_input(at, portion.bytes / size, spec_.type, spec_.op, rank_, spec_.rank_count, seed,
                  portion.origin_bytes / size);
     } else {
@@ -153,6 +154,10 @@ std::uint64_t PerfCase::count_wrong_output(const void* output, bool is_in_place,
   const std::size_t size = size_bytes(spec_.type);
   const auto* first = static_cast<const std::byte*>(output) + output_base(is_in_place);
   std::uint64_t wrong = 0;
+  if (is_message_) {
+    const int from = (rank_ + spec_.rank_count - 1) % spec_.rank_count;
+    return count_wrong_stream(first, spec_.count, spec_.type, from, seed, 0);
+  }
   for (const Portion& portion : layout_.outputs(rank_)) {
     const std::byte* at = first + portion.offset_bytes;
     const std::uint64_t count = portion.bytes / size;

@@ -42,6 +42,7 @@ class PerfCase {
   std::uint64_t input_base(bool is_in_place) const;
   std::uint64_t output_base(bool is_in_place) const;
 
+  const bool is_message_;
   CollectiveSpec spec_;
   Layout layout_;
   int rank_;

@@ -225,7 +225,7 @@ PerfOptions parse_perf_options(int argc, char** argv, const PerfTest& test) {
   const std::span<const ReduceOp> all_ops(kAllReduceOps);
   options.types = chosen("--datatype", type_text, all_types, parse_data_type);
   options.ops = chosen("--op", op_text, all_ops, parse_op);
-  if (!reduces(test.collective)) {
+  if (!test.reduces()) {
     options.ops = {ReduceOp::kSum};
   } else {
     std::erase_if(options.ops, [&](ReduceOp op) {

@@ -62,7 +62,8 @@ class RankTest {
     for (int cycle = 0; options_.cycles == 0 || cycle < options_.cycles; ++cycle) {
       for (DataType type : options_.types) {
         for (ReduceOp op : options_.ops) {
-          if (reduces(test_.collective) && !can_reduce(type, op)) continue;
+          if (test_.reduces() && !can_reduce(type, op)) continue;
+          if (test_.is_message && op != options_.ops.front()) continue;
           if (Status status = sweep_roots(type, op); !status.is_ok()) return status;
         }
       }
@@ -150,7 +151,7 @@ class RankTest {
       row.bytes = one.bytes();
       row.part_bytes = one.part_bytes();
       if (!is_barrier()) row.type = std::string(name(type));
-      if (reduces(test_.collective)) {
+      if (test_.reduces()) {
         row.op = std::string(name(op));
         row.short_op = std::string(short_name(op));
       }
@@ -160,7 +161,7 @@ class RankTest {
       if (rank_ == 0) {
         clear_progress();
         report_.add(row);
-        if (options_.explains) {
+        if (options_.explains && !test_.is_message) {
           std::printf("%s\n", communicator_.explain(one.call(input.data(), output.data())).c_str());
         }
       }
@@ -175,13 +176,17 @@ class RankTest {
     Result<Timing> out_of_place = time_calls(one, input.data(), output.data());
     if (!out_of_place.is_ok()) return out_of_place.status();
     row.out_of_place = std::move(out_of_place).value();
-    if (!is_barrier() && !options_.style_osu) {
+    if (!is_barrier() && !test_.is_message && !options_.style_osu) {
       Result<Timing> in_place = time_calls(one, input.data(), input.data());
       if (!in_place.is_ok()) return in_place.status();
       row.in_place = std::move(in_place).value();
     }
     // Of uneven all-to-all a rank knows its own counts only: each limit holds, the largest counts.
-    double limit_us = communicator_.limit_us(one.call(input.data(), output.data()));
+    // What a rank sends it could as well broadcast.
+    double limit_us =
+        communicator_.limit_us(test_.is_message ? Call::broadcast(input.data(), input.data(),
+                                                                  one.bytes(), DataType::kUint8, 0)
+                                                : one.call(input.data(), output.data()));
     const Status status =
         communicator_.all_reduce(&limit_us, &limit_us, 1, DataType::kFloat64, ReduceOp::kMax);
     if (limit_us > 0 && rank_count_ > 1) {
@@ -192,7 +197,26 @@ class RankTest {
 
   bool is_barrier() const { return test_.collective == Collective::kBarrier; }
 
+  Status run_messages(const Call& call) {
+    const Message messages[] = {
+        Message::receive(call.output, call.count, call.type,
+                         (rank_ + rank_count_ - 1) % rank_count_),
+        Message::send(call.input, call.count, call.type, (rank_ + 1) % rank_count_)};
+    if (options_.is_blocking && options_.aggregated == 1) {
+      return communicator_.run(std::span(messages));
+    }
+    std::vector<Work> works;
+    for (int i = 0; i < options_.aggregated; ++i) {
+      works.push_back(communicator_.start(std::span(messages)));
+    }
+    for (Work& work : works) {
+      if (Status status = work.wait(); !status.is_ok()) return status;
+    }
+    return ok();
+  }
+
   Status run_calls(const Call& call) {
+    if (test_.is_message) return run_messages(call);
     if (options_.is_blocking && options_.aggregated == 1) return communicator_.run(call);
     std::vector<Work> works;
     for (int i = 0; i < options_.aggregated; ++i) works.push_back(communicator_.start(call));
@@ -252,7 +276,7 @@ class RankTest {
   Result<std::int64_t> check(const PerfCase& one, void* input, void* output, bool is_in_place) {
     if (!is_in_place) one.erase(output);
     one.fill(input, is_in_place, 2);
-    if (Status s = communicator_.run(one.call(input, output)); !s.is_ok()) return s;
+    if (Status s = run_calls(one.call(input, output)); !s.is_ok()) return s;
     auto wrong = static_cast<std::int64_t>(one.count_wrong_output(output, is_in_place, 2));
     const Status status =
         communicator_.all_reduce(&wrong, &wrong, 1, DataType::kInt64, ReduceOp::kSum);

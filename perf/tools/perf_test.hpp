@@ -14,7 +14,15 @@ struct PerfTest {
   bool has_uneven = false;  // takes --uneven
   bool has_skew = false;    // takes --skew and --seed: each pair of ranks has a count of its own
   std::string_view sentence;
+  // No collective: each rank sends to the next and receives from the one before. Counts are those
+  // of `collective`.
+  bool is_message = false;
 
+  bool reduces() const {
+    return !is_message &&
+           (collective == Collective::kAllReduce || collective == Collective::kReduce ||
+            collective == Collective::kReduceScatter || collective == Collective::kScan);
+  }
   std::string program() const { return std::string(name) + "_perf"; }
 };
 
@@ -30,6 +38,8 @@ inline constexpr PerfTest kPerfTests[] = {
     {"scatter", Collective::kScatter, false, false, "Time and check of scatter"},
     {"scan", Collective::kScan, false, false, "Time and check of inclusive scan"},
     {"barrier", Collective::kBarrier, false, false, "Time and check of barrier"},
+    {"sendrecv", Collective::kAllReduce, false, false,
+     "Time and check of a send to the next rank beside a receive from the one before", true},
 };
 
 // Runs the test of this name, one of kPerfTests, as a program; returns its exit code: 0, 1 for

@@ -1,6 +1,7 @@
 #include <polyrail/communicator.hpp>
 
 #include <algorithm>
+#include <cstring>
 
 #include "src/base/log.hpp"
 #include "src/comm/arguments.hpp"
@@ -40,7 +41,9 @@ class CommunicatorImpl final : public Communicator {
       if (Status status = sum_weights(call, weights); !status.is_ok()) return status;
       operation.divisor = &weights;
     }
-    return engine_->run(operation);
+    Status status = engine_->run(operation);
+    if (status.is_ok() && wants_identity(call)) fill_with_identity(call);
+    return status;
   }
 
   Work start(const Call& call) override { return start(call, {}); }
@@ -59,6 +62,9 @@ class CommunicatorImpl final : public Communicator {
       work->operation.divisor = &work->weights;
       (void)submit(std::move(sum), after);
       return submit(std::move(work), {});  // what it waits for, the sum waits for already
+    }
+    if (wants_identity(call)) {
+      work->on_success = [call] { fill_with_identity(call); };
     }
     return submit(std::move(work), after);
   }
@@ -189,6 +195,19 @@ class CommunicatorImpl final : public Communicator {
 
   Status read(const Call& call, CollectiveSpec& spec) const {
     return read_call(call, rank(), rank_count(), options_.deterministic, spec);
+  }
+
+  // Of an exclusive scan by a user's operator the first rank has nothing to combine.
+  bool wants_identity(const Call& call) const {
+    return call.collective == Collective::kExclusiveScan && rank() == 0 &&
+           call.reduction.op == ReduceOp::kUser && call.reduction.user->identity != nullptr;
+  }
+  static void fill_with_identity(const Call& call) {
+    const std::size_t size = size_bytes(call.type);
+    auto* const output = static_cast<std::byte*>(call.output);
+    for (std::uint64_t i = 0; i < call.count; ++i) {
+      std::memcpy(output + i * size, call.reduction.user->identity, size);
+    }
   }
 
   static bool has_weights(const Call& call) {

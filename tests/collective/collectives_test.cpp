@@ -256,6 +256,25 @@ TEST_P(Collectives, CallTheUsersOperatorInRankOrder) {
             communicator.run(Call::scan(input.data(), out.data(), count, DataType::kUint32, op))
                 .is_ok());
         ASSERT_EQ(out, prefix);
+        // Exclusively, in place: the first rank gets the identity, the others their predecessors.
+        const std::uint32_t identity = 1u << 16;
+        UserOp with_identity = op;
+        with_identity.identity = &identity;
+        std::vector<std::uint32_t> before(count, identity), place = input;
+        for (std::uint64_t i = 0; rank > 0 && i < count; ++i) {
+          before[i] = value(0, i);
+          std::atomic<int> ignored{0};
+          for (int r = 1; r < rank; ++r) {
+            const std::uint32_t next = value(r, i);
+            compose_maps(&before[i], &next, &before[i], 1, DataType::kUint32, &ignored);
+          }
+        }
+        ASSERT_TRUE(communicator
+                        .start(Call::exclusive_scan(place.data(), place.data(), count,
+                                                    DataType::kUint32, with_identity))
+                        .wait()
+                        .is_ok());
+        ASSERT_EQ(place, before);
         ASSERT_TRUE(communicator
                         .run(Call::reduce(input.data(), out.data(), count, DataType::kUint32, op,
                                           ranks - 1))
