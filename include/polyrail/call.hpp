@@ -1,6 +1,7 @@
 // Call: one collective with its arguments, as a value; Reduction: how elements are combined.
 #pragma once
 
+#include <complex>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -12,7 +13,8 @@ namespace polyrail {
 // An operator of the caller's, for kUser.
 struct UserOp {
   // out[i] = a[i] op b[i] for count elements; out may equal a or b. Associative. Called by the
-  // thread that moves the operation on; must not call back into the communicator.
+  // thread that moves the operation on; must not call back into the communicator. The addresses may
+  // have any alignment.
   void (*combine)(const void* a, const void* b, void* out, std::uint64_t count, DataType type,
                   void* context) = nullptr;
   void* context = nullptr;
@@ -25,15 +27,17 @@ struct UserOp {
 // An operator and what some of them need besides. A ReduceOp is one.
 struct Reduction {
   ReduceOp op = ReduceOp::kSum;
-  double factor = 1;             // kPreMulSum, kWeightedAvg: what this rank's input counts
+  // kPreMulSum, kWeightedAvg: what this rank's input counts. Of integers it is rounded to a whole
+  // number. Inputs are multiplied into memory of the communicator, as long as the input.
+  double factor = 1;
   const UserOp* user = nullptr;  // kUser: borrowed until the operation is done
 
   Reduction() = default;
   Reduction(ReduceOp one) : op(one) {}  // NOLINT: conversion is the purpose
   Reduction(const UserOp& user_op) : op(ReduceOp::kUser), user(&user_op) {}  // NOLINT
   static Reduction pre_mul_sum(double factor) { return with_factor(ReduceOp::kPreMulSum, factor); }
-  // sum(w_i x_i) / sum(w_i): the weights of the ranks need not sum up to one. Floating point. If
-  // all weights are zero the result is not a number.
+  // sum(w_i x_i) / sum(w_i): the weights of the ranks need not sum up to one; they are summed by
+  // one more all_reduce. Floating point. If all weights are zero the result is not a number.
   static Reduction weighted_avg(double weight) {
     return with_factor(ReduceOp::kWeightedAvg, weight);
   }
@@ -59,6 +63,8 @@ struct Reduction {
 //   scatter          n parts, at root    own part            output == root's part of input
 //   scan             count               count               output == input
 //   barrier          -                   -
+//
+// All ranks are in place or none is in all_reduce; elsewhere each may choose.
 //
 // Parts follow one another by rank without gaps. Each has `count` elements, or, in the uneven
 // forms, what `counts` says. What a rank does not use may be null, as may buffers of no elements.
@@ -219,6 +225,14 @@ struct DataTypeOf<float> {
 template <>
 struct DataTypeOf<double> {
   static constexpr DataType value = DataType::kFloat64;
+};
+template <>
+struct DataTypeOf<std::complex<float>> {
+  static constexpr DataType value = DataType::kComplex64;
+};
+template <>
+struct DataTypeOf<std::complex<double>> {
+  static constexpr DataType value = DataType::kComplex128;
 };
 template <>
 struct DataTypeOf<bool> {

@@ -103,7 +103,33 @@ class Communicator {
               const Reduction& reduction) {
     return run(Call::scan(input, output, count, type, reduction));
   }
+  Status exclusive_scan(const void* input, void* output, std::uint64_t count, DataType type,
+                        const Reduction& reduction) {
+    return run(Call::exclusive_scan(input, output, count, type, reduction));
+  }
   Status barrier() { return run(Call::barrier()); }
+
+  // The uneven forms.
+  Status reduce_scatter_v(const void* input, void* output, std::span<const std::uint64_t> counts,
+                          DataType type, const Reduction& reduction) {
+    return run(Call::reduce_scatter_v(input, output, counts, type, reduction));
+  }
+  Status all_gather_v(const void* input, void* output, std::span<const std::uint64_t> counts,
+                      DataType type) {
+    return run(Call::all_gather_v(input, output, counts, type));
+  }
+  Status all_to_all_v(const void* input, std::span<const std::uint64_t> send_counts, void* output,
+                      std::span<const std::uint64_t> receive_counts, DataType type) {
+    return run(Call::all_to_all_v(input, send_counts, output, receive_counts, type));
+  }
+  Status gather_v(const void* input, std::uint64_t own_count, void* output,
+                  std::span<const std::uint64_t> counts, DataType type, int root) {
+    return run(Call::gather_v(input, own_count, output, counts, type, root));
+  }
+  Status scatter_v(const void* input, std::span<const std::uint64_t> counts, void* output,
+                   std::uint64_t own_count, DataType type, int root) {
+    return run(Call::scatter_v(input, counts, output, own_count, type, root));
+  }
 
   // The same over spans; sizes that do not fit are errors.
   template <typename T>
@@ -219,6 +245,34 @@ class Communicator {
   // Collective over all ranks: see window.hpp. Ranks that do not agree on the sizes all fail.
   virtual Result<std::unique_ptr<Window>> create_window(std::uint64_t slot_count,
                                                         std::uint64_t slot_bytes) = 0;
+
+  template <typename T>
+  Status gather(std::span<const T> input, std::span<T> output, int root) {
+    if (rank() == root && output.size() != input.size() * parts()) {
+      return size_error("gather", input.size(), output.size());
+    }
+    return gather(input.data(), output.data(), input.size(), DataTypeOf<T>::value, root);
+  }
+  template <typename T>
+  Status scatter(std::span<const T> input, std::span<T> output, int root) {
+    if (rank() == root && input.size() != output.size() * parts()) {
+      return size_error("scatter", input.size(), output.size());
+    }
+    return scatter(input.data(), output.data(), output.size(), DataTypeOf<T>::value, root);
+  }
+  template <typename T>
+  Status scan(std::span<const T> input, std::span<T> output, const Reduction& reduction) {
+    if (input.size() != output.size()) return size_error("scan", input.size(), output.size());
+    return scan(input.data(), output.data(), input.size(), DataTypeOf<T>::value, reduction);
+  }
+  template <typename T>
+  Status send(std::span<const T> data, int peer, std::uint32_t tag = 0) {
+    return send(data.data(), data.size(), DataTypeOf<T>::value, peer, tag);
+  }
+  template <typename T>
+  Status receive(std::span<T> data, int peer, std::uint32_t tag = 0) {
+    return receive(data.data(), data.size(), DataTypeOf<T>::value, peer, tag);
+  }
 
   // First failure of this communicator, kOk if none. Any thread.
   virtual Status async_error() const = 0;

@@ -242,14 +242,19 @@ polyrailResult_t polyrailSendTagged(const void* sendbuff, size_t count, polyrail
 polyrailResult_t polyrailRecvTagged(void* recvbuff, size_t count, polyrailDataType_t datatype,
                                     int peer, uint32_t tag, polyrailComm_t comm,
                                     polyrailStream_t stream);
-/* Two ranks, both calling it; blocks. buff = (buff of the lower rank + buff of the higher) / 2, the
+/* Two ranks, both calling it: each gets what the other sends. Blocks; in a group it runs at the
+ * end. */
+polyrailResult_t polyrailExchange(const void* sendbuff, void* recvbuff, size_t count,
+                                  polyrailDataType_t datatype, int peer, polyrailComm_t comm);
+/* The same for an average. buff = (buff of the lower rank + buff of the higher) / 2, the
  * same bits on both. Floating-point types. */
 polyrailResult_t polyrailPairwiseAverage(void* buff, size_t count, polyrailDataType_t datatype,
                                          int peer, polyrailComm_t comm);
 
 /* Slots of memory on every rank that others write without its help; C++: polyrail/window.hpp. */
 typedef struct polyrailWindow* polyrailWindow_t;
-/* Collective: `slots` slots of `bytes` bytes on each rank, empty with version 0. */
+/* Collective; in a group it runs at the end. `slots` slots of `bytes` bytes on each rank, empty
+ * with version 0. */
 polyrailResult_t polyrailWindowCreate(polyrailWindow_t* window, size_t slots, size_t bytes,
                                       polyrailComm_t comm);
 /* Writes a slot of a rank, with a version of at least 1; the newest version stays. Returns when

@@ -71,7 +71,12 @@ const char* polyrailGetErrorString(polyrailResult_t result) {
 }
 
 const char* polyrailGetLastError(polyrailComm_t comm) {
-  return comm == nullptr ? last_error() : comm->last_error.c_str();
+  if (comm == nullptr) return last_error();
+  // The caller's own copy, which no other thread changes.
+  thread_local std::string t_copy;
+  const std::lock_guard lock(comm->error_mutex);
+  t_copy = comm->last_error;
+  return t_copy.c_str();
 }
 
 polyrailResult_t polyrailMemAlloc(void** ptr, size_t size) {

@@ -20,12 +20,6 @@ Status OpenGroup::add(polyrailComm& comm, const Call& call, polyrailStream* stre
                     stream == nullptr ? nullptr : &stream->stream);
 }
 
-Status OpenGroup::add(polyrailComm& comm, Stream::Starter starter, polyrailStream* stream) {
-  note(comm);
-  return group_.add(comm.creation->communicator(), std::move(starter),
-                    stream == nullptr ? nullptr : &stream->stream);
-}
-
 Status OpenGroup::add(polyrailComm& comm, const Message& message, polyrailStream* stream) {
   note(comm);
   return group_.add(comm.creation->communicator(), message,
@@ -66,7 +60,9 @@ Status OpenGroup::end() {
   for (polyrailComm* comm : comms_) in_calls.push_back(std::make_unique<InCall>(*comm));
   if (refusal_.is_ok()) refuse(run_blocking());
   if (!refusal_.is_ok()) group_.refuse(refusal_);
-  return group_.end();
+  Status outcome = group_.end();
+  for (polyrailComm* comm : comms_) (void)report(comm, outcome);
+  return outcome;
 }
 
 Status submit(polyrailComm& comm, const Call& call, polyrailStream* stream) {
@@ -81,11 +77,6 @@ Status submit(polyrailComm& comm, const Message& message, polyrailStream* stream
   const std::span messages(&message, 1);
   return stream == nullptr ? communicator.run(messages)
                            : stream->stream.start(communicator, messages);
-}
-
-Status submit(polyrailComm& comm, Stream::Starter starter, polyrailStream* stream) {
-  if (OpenGroup* group = OpenGroup::find()) return group->add(comm, std::move(starter), stream);
-  return stream == nullptr ? starter({}).wait() : stream->stream.start(starter);
 }
 
 }  // namespace polyrail::capi

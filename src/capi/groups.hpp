@@ -13,10 +13,9 @@ class OpenGroup final {
   // This thread's, or null.
   static OpenGroup* find();
 
-  // A call on `comm`: see Group::add. To record something else than a Call, give a starter.
+  // A call or message on `comm`: see Group::add.
   Status add(polyrailComm& comm, const Call& call, polyrailStream* stream);
   Status add(polyrailComm& comm, const Message& message, polyrailStream* stream);
-  Status add(polyrailComm& comm, Stream::Starter starter, polyrailStream* stream);
   // Something that blocks until other ranks do the same. All are run at once, each on a thread of
   // its own, before the calls are started; those with the same key one after the other.
   void add_blocking(const void* key, std::function<Status()> body);
@@ -45,8 +44,6 @@ class OpenGroup final {
 // Runs a call: records it if a group is open, else gives it to the stream or runs it to its end.
 Status submit(polyrailComm& comm, const Call& call, polyrailStream* stream);
 Status submit(polyrailComm& comm, const Message& message, polyrailStream* stream);
-// The same for what is neither.
-Status submit(polyrailComm& comm, Stream::Starter starter, polyrailStream* stream);
 
 // Runs body(), which starts something on a communicator; what it finds wrong ends an open group.
 template <typename Body>

@@ -20,6 +20,15 @@ polyrailResult_t start_message(polyrailComm* comm, const char* function,
   });
 }
 
+// What blocks until other ranks do the same: in an open group it runs at the end, beside those of
+// other communicators, so that one thread may call it for several ranks.
+Status run_or_record(polyrailComm* comm, std::function<Status()> body) {
+  OpenGroup* const group = OpenGroup::find();
+  if (group == nullptr) return body();
+  group->add_blocking(comm, std::move(body));
+  return ok();
+}
+
 // Runs body(window); windows belong to no handle whose last error could be set.
 template <typename Body>
 polyrailResult_t with_window(polyrailWindow* window, const char* function, Body&& body) {
@@ -68,7 +77,23 @@ polyrailResult_t polyrailPairwiseAverage(void* buff, size_t count, polyrailDataT
   return with(comm, function, [&](Communicator& communicator) -> Status {
     const Result<DataType> type = to_type(function, datatype);
     if (!type.is_ok()) return type.status();
-    return communicator.pairwise_average(buff, count, type.value(), peer);
+    const auto body = [&communicator, buff, count, type = type.value(), peer] {
+      return communicator.pairwise_average(buff, count, type, peer);
+    };
+    return run_or_record(comm, body);
+  });
+}
+
+polyrailResult_t polyrailExchange(const void* sendbuff, void* recvbuff, size_t count,
+                                  polyrailDataType_t datatype, int peer, polyrailComm_t comm) {
+  const char* function = __func__;
+  return with(comm, function, [&](Communicator& communicator) -> Status {
+    const Result<DataType> type = to_type(function, datatype);
+    if (!type.is_ok()) return type.status();
+    const auto body = [&communicator, sendbuff, recvbuff, count, type = type.value(), peer] {
+      return communicator.exchange(sendbuff, recvbuff, count, type, peer);
+    };
+    return run_or_record(comm, body);
   });
 }
 
@@ -78,10 +103,13 @@ polyrailResult_t polyrailWindowCreate(polyrailWindow_t* window, size_t slots, si
   return with(comm, function, [&](Communicator& communicator) -> Status {
     if (window == nullptr) return invalid(function, "window is null");
     *window = nullptr;
-    Result<std::unique_ptr<Window>> made = communicator.create_window(slots, bytes);
-    if (!made.is_ok()) return made.status();
-    *window = new polyrailWindow{std::move(made).value()};
-    return ok();
+    const auto body = [&communicator, window, slots, bytes]() -> Status {
+      Result<std::unique_ptr<Window>> made = communicator.create_window(slots, bytes);
+      if (!made.is_ok()) return made.status();
+      *window = new polyrailWindow{std::move(made).value()};
+      return ok();
+    };
+    return run_or_record(comm, body);
   });
 }
 

@@ -62,7 +62,10 @@ void Family::leave(std::function<void()> end) {
 polyrailResult_t report(polyrailComm* comm, const Status& status) {
   if (!status.is_ok()) {
     t_last_error = status.message();
-    if (comm != nullptr) comm->last_error = status.message();
+    if (comm != nullptr) {
+      const std::lock_guard lock(comm->error_mutex);
+      comm->last_error = status.message();
+    }
   }
   return static_cast<polyrailResult_t>(status.code());
 }

@@ -70,7 +70,8 @@ struct polyrailComm {
   std::shared_ptr<polyrail::capi::Family>
       family;  // of the ranks of one polyrailCommInitAll, or null
   polyrail::Options options;
-  std::string last_error;
+  std::mutex error_mutex;
+  std::string last_error;  // guarded: a watchdog may ask while another thread is in a call
 };
 
 struct polyrailStream {

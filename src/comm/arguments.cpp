@@ -160,16 +160,17 @@ class CallReader {
     }
     const auto in = reinterpret_cast<std::uintptr_t>(call_.input);
     const auto out = reinterpret_cast<std::uintptr_t>(call_.output);
-    if (in + input_bytes < in || out + output_bytes < out) {
+    const std::uint64_t written_bytes = has_identity ? spec_.bytes() : output_bytes;
+    if (in + input_bytes < in || out + written_bytes < out) {
       return bad("its elements do not fit behind the given address");
     }
-    if (input_bytes == 0 || output_bytes == 0) return ok();
+    if (input_bytes == 0 || written_bytes == 0) return ok();
     if (in - layout.input_base(rank_) == out - layout.output_base(rank_)) {
       // What is scaled takes part from elsewhere, so that the output may be written at any time.
       spec_.is_in_place = spec_.op != ReduceOp::kPreMulSum && spec_.op != ReduceOp::kWeightedAvg;
       return ok();
     }
-    if (in < out + output_bytes && out < in + input_bytes) {
+    if (in < out + written_bytes && out < in + input_bytes) {
       return bad("input and output overlap without being in place");
     }
     return ok();

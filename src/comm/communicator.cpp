@@ -213,12 +213,15 @@ class CommunicatorImpl final : public Communicator {
   static bool has_weights(const Call& call) {
     return reduces(call.collective) && call.reduction.op == ReduceOp::kWeightedAvg;
   }
+  // The sum of the weights. By its own operator, so that it meets no other call of one number.
   static Call weights_call(double& weights) {
-    return Call::all_reduce(&weights, &weights, 1, DataType::kFloat64, ReduceOp::kSum);
+    return Call::all_reduce(&weights, &weights, 1, DataType::kFloat64, Reduction::weighted_avg(1));
   }
   Status sum_weights(const Call& call, double& weights) {
     weights = call.reduction.factor;
-    return run(weights_call(weights));
+    Operation operation;
+    if (Status status = prepare(operation, weights_call(weights)); !status.is_ok()) return status;
+    return engine_->run(operation);
   }
 
   Status prepare(Operation& operation, const Call& call) {

@@ -36,11 +36,17 @@ PlanOptions PlanCache::options_for(const CollectiveSpec& spec) const {
     if (spec.collective == Collective::kAllReduce) options.algorithm = algorithm_;
     return options;
   }
-  const bool keeps_order =
-      known.value().generator->keeps_rank_order && known.value().levels == Algorithm::Levels::kOne;
-  const bool fits_wire = !spec.wire_type || (known.value().generator->generate_narrow != nullptr &&
-                                             known.value().levels == Algorithm::Levels::kOne);
-  if ((!spec.is_ordered || keeps_order) && fits_wire) options.algorithm = algorithm_;
+  const Algorithm& algorithm = known.value();
+  const bool is_flat = algorithm.levels == Algorithm::Levels::kOne;
+  const bool keeps_order = algorithm.generator->keeps_rank_order && is_flat;
+  const bool fits_wire =
+      !spec.wire_type || (algorithm.generator->generate_narrow != nullptr && is_flat);
+  const bool is_power = (spec.rank_count & (spec.rank_count - 1)) == 0;
+  const bool fits_ranks =
+      !algorithm.generator->is_doubling || (is_power && has_parts(spec.collective) && is_flat);
+  if ((!spec.is_ordered || keeps_order) && fits_wire && fits_ranks) {
+    options.algorithm = algorithm_;
+  }
   return options;
 }
 

@@ -30,9 +30,7 @@ Status Stream::start(const Starter& starter) {
   note_failures();
   Work work = starter(tail_);
   // Without a state it was refused.
-  if (work.state() == nullptr) {
-    if (Status status = work.wait(); !status.is_ok()) return status;
-  }
+  if (work.state() == nullptr) return work.wait();
   tail_.assign(1, std::move(work));
   return ok();
 }

@@ -33,15 +33,15 @@ class EarlySlices final {
   // Calls deliver(slice) for those of an operation that have landed, and forgets them.
   template <typename Deliver>
   void take(std::uint32_t operation, Deliver&& deliver) {
+    // Out of the list first: what is delivered may bring about another take.
+    std::list<Slice> ready;
     for (auto it = slices_.begin(); it != slices_.end();) {
-      if (it->header.operation != operation || !it->has_landed) {
-        ++it;
-        continue;
-      }
-      deliver(*it);
-      bytes_ -= it->header.bytes + kOverheadBytes;
-      it = slices_.erase(it);
+      const auto here = it++;
+      if (here->header.operation != operation || !here->has_landed) continue;
+      bytes_ -= here->header.bytes + kOverheadBytes;
+      ready.splice(ready.end(), slices_, here);
     }
+    for (const Slice& slice : ready) deliver(slice);
   }
   // Forgets all; what is still landing does not land any more.
   void clear();

@@ -20,6 +20,7 @@ constexpr double kGoodbyeLimitUs = 2e6;  // close: and so long to say goodbye if
 constexpr double kWithdrawalLimitUs = 1e6;
 constexpr int kSleepMs = 200;  // a sleeper looks at its deadline so often
 constexpr int kSmallLooks = 50;
+constexpr int kMostPolled = 16;  // engines that wait for one another, in a poll
 
 // Tells the processor that this is a spin.
 void relax() {
@@ -216,6 +217,8 @@ std::shared_ptr<WorkState> Engine::blocker() const {
   if (next_work_ != nullptr) {
     if (auto state = blocker_of(*next_work_)) return state;
   }
+  // While this engine has something of its own to move on, that comes first.
+  if (current_ != nullptr || next_work_ != nullptr || messages_.has_works()) return nullptr;
   for (const std::shared_ptr<MessageWork>& work : deferred_) {
     if (auto state = blocker_of(*work)) return state;
   }
@@ -229,6 +232,13 @@ bool Engine::Wanted::is_over() const {
   return false;
 }
 
+bool Engine::Wanted::has(const Engine* engine) const {
+  for (const Wanted* wanted = this; wanted != nullptr; wanted = wanted->outer) {
+    if (wanted->work->engine.get() == engine) return true;
+  }
+  return false;
+}
+
 void Engine::wait(WorkState& work) {
   if (is_moved_by_callers()) {
     wait({&work, nullptr});
@@ -238,8 +248,9 @@ void Engine::wait(WorkState& work) {
   while (!is_done.load(std::memory_order_acquire)) is_done.wait(false, std::memory_order_acquire);
 }
 
-// Only the engines that callers move get here. It goes from engine to engine at most once each: an
-// operation waits for nothing that was started after it.
+// Only the engines that callers move get here. It goes from engine to engine at most once each;
+// where messages and operations make engines wait for one another, the first of them moves on what
+// it can.
 void Engine::wait(const Wanted& wanted) {
   for (const Wanted* outer = wanted.outer; outer != nullptr; outer = outer->outer) {
     outer->work->wake_when_done(waker_);
@@ -256,25 +267,28 @@ void Engine::wait(const Wanted& wanted) {
     // flag, so either this sees the request or abort() sees the engine free.
     bool is_aborted = false;
     abort_requested_.compare_exchange_strong(is_aborted, false, std::memory_order_acq_rel);
-    if (other != nullptr && !is_aborted) other->engine->wait({other.get(), &wanted});
+    if (other == nullptr || is_aborted) continue;
+    if (wanted.has(other->engine.get())) return;
+    other->engine->wait({other.get(), &wanted});
   }
 }
 
-void Engine::poll() {
+void Engine::poll(int depth) {
   if (thread_drives() || !try_take()) return;
   if (has_business()) step();
   const std::shared_ptr<WorkState> other = blocker();
   release();
-  if (other != nullptr) other->engine->poll();
+  if (other != nullptr && depth < kMostPolled) other->engine->poll(depth + 1);
 }
 
 // Until the work is over or this thread is needed at another engine: the work to move on there.
 std::shared_ptr<WorkState> Engine::drive(const Wanted& wanted) {
   while (!wanted.is_over()) {
     if (!has_business()) return nullptr;
+    if (wanted.is_over()) break;
+    const bool has_moved = step();
     if (std::shared_ptr<WorkState> other = blocker()) return other;
-    if (wanted.is_over() || step()) continue;
-    if (!wanted.is_over()) idle();
+    if (!has_moved && !wanted.is_over()) idle();
   }
   return nullptr;
 }
@@ -292,7 +306,10 @@ void Engine::begin(Operation& operation) {
   if (abort_requested_.load(std::memory_order_acquire)) return;  // step() ends it
   const BoundPlan& plan = *operation.plan;
   const Arithmetic arithmetic(plan.spec, operation.user);
-  scale_input(operation);
+  if (!scale_input(operation)) {
+    fail_for_memory(plan.input_bytes);
+    return;
+  }
   if (small_calls_ && small_calls_->takes(plan)) {
     small_calls_->begin(plan, {operation.number, plan.call_kind, plan.call_count}, arithmetic,
                         operation.buffers.input);
@@ -302,6 +319,10 @@ void Engine::begin(Operation& operation) {
   }
   operation.buffers.scratch = scratch_.at_least(plan.scratch_bytes);
   operation.buffers.wire = wire_.at_least(plan.wire_bytes);
+  if (operation.buffers.scratch == nullptr || operation.buffers.wire == nullptr) {
+    fail_for_memory(plan.scratch_bytes + plan.wire_bytes);
+    return;
+  }
   executor_.reserve(plan);
   for (Link* link : links_) {
     if (link != nullptr) link->reserve(plan.steps.size());
@@ -324,16 +345,29 @@ void Engine::begin(Operation& operation) {
   if (executor_.is_done()) end_current(ok());
 }
 
-void Engine::scale_input(Operation& operation) {
+bool Engine::scale_input(Operation& operation) {
   const CollectiveSpec& spec = operation.plan->spec;
   const bool has_factor = spec.op == ReduceOp::kPreMulSum || spec.op == ReduceOp::kWeightedAvg;
-  if (!has_factor || !reduces(spec.collective)) return;
+  if (!has_factor || !reduces(spec.collective)) return true;
   double factor = operation.factor;
   if (operation.divisor != nullptr) factor /= *operation.divisor;
   std::byte* scaled = scaled_.at_least(operation.plan->input_bytes);
+  if (scaled == nullptr) return false;
   scale(spec.type, factor, operation.buffers.input, scaled,
         operation.plan->input_bytes / size_bytes(spec.type));
   operation.buffers.input = scaled;
+  return true;
+}
+
+void Engine::fail_for_memory(std::uint64_t bytes) {
+  fail(Status(StatusCode::kSystemError, describe_current() + ": there is no memory for " +
+                                            std::to_string(bytes) + " bytes of its own"));
+}
+
+Status Engine::closed_status() const {
+  return {
+      StatusCode::kInvalidUsage,
+      "rank " + std::to_string(rank_) + ": a message was started on a communicator that is closed"};
 }
 
 void Engine::end_current(Status status) {
@@ -503,7 +537,7 @@ void Engine::abort() {
   abort_requested_.exchange(true, std::memory_order_acq_rel);
   waker_->wake();
   if (try_take()) {  // nobody is driving: do it here
-    if (step() && current_ == nullptr) end_all();
+    if (step() && current_ == nullptr && !messages_.has_works()) end_all();
     release();
   }
 }
@@ -572,13 +606,20 @@ void Engine::close() {
     if (!step()) idle();
   }
   is_closing_ = true;
-  is_closed_.store(true, std::memory_order_release);
+  std::vector<std::shared_ptr<MessageWork>> late;  // from other threads, just now
+  {
+    const std::lock_guard lock(queue_mutex_);
+    is_closed_.store(true, std::memory_order_release);
+    late.swap(submitted_);
+    submitted_count_.store(0, std::memory_order_release);
+  }
+  for (const auto& work : late) complete(*work, closed_status());
   messages_.close();
   const double start = now_us();
-  const bool was_failed = has_failed_.load(std::memory_order_relaxed);
-  if (!was_failed) send_to_all(Control::kGoodbye, "");
+  if (!has_failed_.load(std::memory_order_relaxed)) send_to_all(Control::kGoodbye, "");
   for (;;) {
     progress();
+    const bool was_failed = has_failed_.load(std::memory_order_relaxed);
     std::uint64_t outstanding = 0;
     bool all_left = true;
     for (Link* link : links_) {

@@ -74,7 +74,7 @@ class Engine final : public Sink, public Link::Listener, private Messages::Host 
   void remove_window(std::uint32_t id);
 
   // Any thread: one round of progress if nobody else makes any.
-  void poll();
+  void poll(int depth = 0);
   // Any thread: until the operation is done.
   void wait(WorkState& work);
   // Whether nobody but poll() and wait() makes progress.
@@ -118,7 +118,10 @@ class Engine final : public Sink, public Link::Listener, private Messages::Host 
   void release();
 
   void begin(Operation& operation);
-  void scale_input(Operation& operation);
+  // False: there is no memory for it.
+  bool scale_input(Operation& operation);
+  void fail_for_memory(std::uint64_t bytes);
+  Status closed_status() const;
   bool step();  // one round; true if anything happened
   bool progress();
   bool try_finish_small();
@@ -145,6 +148,7 @@ class Engine final : public Sink, public Link::Listener, private Messages::Host 
     WorkState* work;
     const Wanted* outer;
     bool is_over() const;
+    bool has(const Engine* engine) const;
   };
   void wait(const Wanted& wanted);
   std::shared_ptr<WorkState> drive(const Wanted& wanted);

@@ -45,9 +45,7 @@ void Engine::start_messages(std::shared_ptr<MessageWork> work) {
     return;
   }
   if (is_closed_.load(std::memory_order_relaxed)) {
-    work->complete(Status(StatusCode::kInvalidUsage,
-                          "rank " + std::to_string(rank_) +
-                              ": a message was started on a communicator that is closed"));
+    work->complete(closed_status());
     return;
   }
   work->needs_thread = true;

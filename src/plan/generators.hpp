@@ -94,8 +94,8 @@ using PairSplits = std::map<std::uint64_t, std::vector<std::uint64_t>>;
 
 // Each rank puts what it has for another straight to that one.
 // One latency; every byte crosses once. Scratch only for all_to_all in place: what is received.
-// Moves of middle size go to, or come from, one or two others at a time, so that rails are not flooded from
-// many sides; for gather the root then tells each rank to begin.
+// Moves of middle size go to, or come from, one or two others at a time, so that rails are not
+// flooded from many sides; for gather the root then tells each rank to begin.
 void write_moves(PlanBuilder& builder, const std::vector<Route>& routes, const PairSplits& splits);
 
 // log2 n latencies (rounded up), as many messages without bytes.

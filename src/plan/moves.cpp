@@ -37,6 +37,13 @@ Move move_of(const CollectiveSpec& spec, const Layout& layout, int from, int to)
   }
 }
 
+// Whether the two exchange anything in this collective.
+bool is_pair(const CollectiveSpec& spec, int from, int to) {
+  if (spec.collective == Collective::kGather) return to == spec.root;
+  if (spec.collective == Collective::kScatter) return from == spec.root;
+  return true;
+}
+
 Slice slice_of(Space space, const Range& range) {
   return {space, range.offset_bytes, range.bytes};
 }
@@ -97,23 +104,28 @@ void write_moves(PlanBuilder& builder, const std::vector<Route>& routes, const P
       for (std::size_t s = 0; s < routes.size(); ++s) {
         std::uint64_t bytes = 0;
         if (move.source.bytes > 0) bytes = splits.at(move.source.bytes)[s];
+        // Of uneven counts a rank knows its own only: that there is nothing has to be said, too, or
+        // one that expects something would wait for it, and one that sends would not be heard.
+        const bool says_nothing =
+            s == 0 && move.source.bytes == 0 && !spec.counts.empty() && is_pair(spec, from, to);
         const std::vector<Range> pieces = cut_evenly({0, bytes}, 2, builder.element_bytes());
         for (int half = 0; half < 2; ++half) {
           // What is not paced goes in one piece.
           const std::uint64_t size = is_paced ? pieces[half].bytes : half == 0 ? bytes : 0;
-          if (size == 0) {
+          if (size == 0 && !(says_nothing && half == 0)) {
             builder.skip_signal(to);
             continue;
           }
           const Slice source{Space::kInput, move.source.offset_bytes + done, size};
           const Slice target{Space::kOutput, move.target.offset_bytes + done, size};
-          const Slice landing = is_overwriting ? builder.allocate(to, size) : target;
+          const bool is_staged = is_overwriting && size > 0;
+          const Slice landing = is_staged ? builder.allocate(to, size) : target;
           const auto moved = builder.transfer(from, to, routes[s].between(from, to), source,
                                               landing, is_paced ? before[half] : StepList{});
           halves[half].push_back(moved.put);
           arrived[half].push_back(moved.wait);
           reads[from].push_back(moved.put);
-          if (is_overwriting) landed[to].push_back({landing, target, moved.wait});
+          if (is_staged) landed[to].push_back({landing, target, moved.wait});
           done += size;
         }
       }

@@ -40,7 +40,7 @@ Options options_of(const std::string& transports) {
 class Collectives : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(Collectives, GiveWhatTheirDefinitionsSay) {
-  for (const int ranks : {1, 2, 3, 4, 5, 9}) {
+  for (const int ranks : {1, 2, 3, 4, 5, 6, 7, 8, 9}) {
     run_ranks(ranks, options_of(GetParam()), [&](int, Communicator& communicator) {
       for (const Collective collective : kCollectives) {
         for (const std::uint64_t count : {0, 1, 3, 500, 70001}) {

@@ -189,6 +189,26 @@ TEST_P(Mismatch, OfUnevenCountsIsAnErrorOnBothRanks) {
   });
 }
 
+TEST_P(Mismatch, OfNothingAgainstSomethingIsAnErrorOnBothRanks) {
+  const auto& [transports, size] = GetParam();
+  const auto count = static_cast<std::uint64_t>(size);
+  for (const bool sends : {false, true}) {  // what rank 0 does, and rank 1 does not know
+    run_ranks(2, quick_options(transports), [&](int rank, Communicator& communicator) {
+      std::vector<float> in(2 * count), out(2 * count);
+      const std::uint64_t to_1 = (rank == 0) == sends ? count : 0;
+      const std::uint64_t to_0 = 0;
+      const std::vector<std::uint64_t> sent = {0, rank == 0 ? to_1 : 0};
+      const std::vector<std::uint64_t> received = {rank == 1 ? to_1 : to_0, 0};
+      Status status = communicator.run(Call::all_to_all_v(
+          in.data(), rank == 0 ? sent : std::vector<std::uint64_t>{to_0, 0}, out.data(),
+          rank == 1 ? received : std::vector<std::uint64_t>{0, to_0}, DataType::kFloat32));
+      if (status.is_ok()) status = communicator.barrier();
+      ASSERT_FALSE(status.is_ok());
+      EXPECT_TRUE(contains(status.message(), "rank 0 sends")) << status.message();
+    });
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Transports, Mismatch,
                          ::testing::Combine(::testing::Values("loopback", "shm", "tcp"),
                                             ::testing::Values(6, 60000)),

@@ -1,5 +1,5 @@
-// Ten thousand random calls over several communicators, streams, groups and messages: every result
-// is checked, and nothing may hang.
+// Ten thousand random calls over several communicators and streams, with messages beside them:
+// every result is checked, and nothing may hang.
 #include <gtest/gtest.h>
 
 #include <deque>
